@@ -25,8 +25,9 @@ STEP = Tool(name="step", argument="action", meaning="Do an action, as text.", ba
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """text: None for a call without the tool's argument. told: the environment's answer, if the response contains
-    it."""
+    """An action. text: None for a call without the tool's argument. told: the environment's answer, if the response
+    contains it.
+    """
 
     text: str | None
     told: str | None = None
@@ -56,7 +57,7 @@ def actions_of(response: Text, steps: Sequence[Step] | None, tools: Sequence[Too
             continue
         texts = _texts(piece, form, known)
         told: list[str | None] = [each.text for each in _answers(pieces, at)]
-        if len(told) != len(texts):  # other tools were called too, or the answers are missing
+        if len(told) != len(texts):  # other tools were called too, or answers are missing
             told = [None] * len(texts)
         found += [Action(text, answer) for text, answer in zip(texts, told, strict=True)]
     return found
@@ -75,19 +76,19 @@ def _texts(piece: Piece, form: Form, known: Mapping[str, Tool]) -> list[str | No
 
 
 def _called(name: Any, arguments: Any, known: Mapping[str, Tool]) -> list[str | None]:
-    """The action of a call; none if the environment does not have the tool."""
+    """The action of a call as a one-item list; empty if the environment does not have the tool."""
     tool = tool_of(known.values(), name)
     return [] if tool is None else [text_of_call(tool, arguments, name)]
 
 
 def _spoken(text: str, known: Mapping[str, Tool]) -> list[str | None]:
-    """The action of a turn without a call; none if the environment has no speech tool."""
+    """The action of a turn without a call, as a one-item list; empty if the environment has no speech tool."""
     tool = next((tool for tool in known.values() if tool.speech), None)
     return [_short(tool.written(text))] if tool is not None and text else []
 
 
 def tool_of(tools: Iterable[Tool], name: Any) -> Tool | None:
-    """The tool that takes a call by this name."""
+    """The tool that handles calls by this name."""
     kept = [*tools]
     found = next((tool for tool in kept if tool.name == name), None)
     if found is None and isinstance(name, str) and name.strip() and "\n" not in name:
@@ -128,7 +129,7 @@ def _text(given: object) -> str | None:
 
 
 def _answers(pieces: Sequence[Piece], at: int) -> list[Piece]:
-    """The environment's answers to a piece: everything it wrote before the policy's next piece."""
+    """The environment's answers to a piece: everything that it wrote before the policy's next piece."""
     found: list[Piece] = []
     for piece in pieces[at + 1 :]:
         if not piece.returned:

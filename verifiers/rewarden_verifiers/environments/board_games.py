@@ -243,7 +243,7 @@ class SokobanGame(Environment):
         texts = moves_in(action, "sokoban")
         if not 1 <= len(texts) <= _MOST_AT_ONCE:
             raise NotAMove(f"an action is 1 to {_MOST_AT_ONCE} steps")
-        board = copy.copy(self._board)  # a shallow copy: a move replaces what it changes
+        board = copy.copy(self._board)  # a shallow copy suffices: a move replaces what it changes
         for text in texts:
             if board.winner() is not None:
                 raise Illegal("the boxes are on the goals before the last step")
@@ -256,7 +256,9 @@ class SokobanGame(Environment):
 
 _MOST_CELLS = 1024
 _MOST_SEARCHED = 500_000
-"""The number of cells that the search for a solution visits, in less than a second. An undecided level is played."""
+"""The number of cells that the search for a solution visits at most, which takes less than a second. If the search
+gives up, the level is played.
+"""
 _MOST_AT_ONCE = 100
 _PULLS: Mapping[str, tuple[int, int]] = {"u": (-1, 0), "d": (1, 0), "l": (0, -1), "r": (0, 1)}
 _MOST_PULLS = 400
@@ -264,7 +266,8 @@ _MOST_PULLS = 400
 
 def _level(options: SokobanLevel, choose: random.Random) -> tuple[str, ...]:
     """A room without inner walls, generated backwards from its solution: the boxes are pulled away from the goals. It
-    can be solved, because each pull is a reversed push."""
+    is solvable, because each pull reverses a push.
+    """
     size = options.size
     places = [(row, column) for row in range(size) for column in range(size)]
     goals = set(choose.sample(places, options.boxes))

@@ -1,4 +1,4 @@
-"""A calculator as a tool: it does the arithmetic, and the policy's answer counts."""
+"""A calculator as a tool: it does the arithmetic, and the policy's answer is scored."""
 
 from __future__ import annotations
 

@@ -50,8 +50,7 @@ class BadOptions(ValueError):
 
 
 def function_schema(name: str, meaning: str, arguments: Mapping[str, str]) -> dict[str, Any]:
-    """Returns a tool in the form that chat templates take. arguments: maps names to meanings; all are required
-    strings."""
+    """Returns a tool in the format of chat templates. arguments: maps names to meanings; all are required strings."""
     parameters = {
         "type": "object",
         "properties": {key: {"type": "string", "description": text} for key, text in arguments.items()},
@@ -99,7 +98,7 @@ class Tool:
         return self.written(*(name.upper() for name in self.arguments))
 
     def schema(self) -> dict[str, Any]:
-        """The tool in the form that chat templates take."""
+        """The tool in the format of chat templates."""
         return function_schema(self.name, self.meaning, {name: f"The {name}." for name in self.arguments})
 
 
@@ -175,12 +174,13 @@ class Environment(ABC):
     """The server's corpora, for use in `reset`."""
 
     asked: Asked | None = None
-    """The question that the last reset or step needs answered. No action can be taken before that."""
+    """The question that must be answered after the last reset or step. No action can be taken before that."""
 
     @classmethod  # noqa: B027 - most need nothing
     def load(cls, options: Any, corpora: Corpora) -> None:
-        """Imports and reads what an episode with these options needs from this machine; its time counts for no sample.
-        Raises MissingDependency, BadOptions."""
+        """Imports and reads what an episode with these options needs from this machine. Its time does not count against
+        a sample. Raises MissingDependency, BadOptions.
+        """
 
     @abstractmethod
     def reset(self, seed: int, options: Any) -> Observation:

@@ -1,4 +1,4 @@
-"""Corpora: documents with an index by BM25 (extra `environments`)."""
+"""Corpora: documents with a BM25 index (extra `environments`)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rewarden_verifiers.environments.entries import Entry, read_entries
 from rewarden_verifiers.words import tokens
 
 _MOST_WORDS = 64
-"""The number of words of a query that count: each costs time that grows with the corpus."""
+"""The number of words of a query that count: the cost of each word grows with the corpus."""
 
 
 class Corpus:
@@ -26,12 +26,13 @@ class Corpus:
             raise BadOptions("there must be documents, each with an id of its own")
         self._order = list(entries)
         self._index = library().BM25()
-        # A blank document has no words, and the library cannot index it.
+        # A blank document has no words, which the library cannot index.
         self._index.index([tokens(f"{entry.title} {entry.text}") or [""] for entry in entries], show_progress=False)
 
     def search(self, query: str, most: int) -> list[Entry]:
-        """The best documents for a query, best first; ties in order of the corpus. Documents without any of its words
-        are left out."""
+        """The best matches for a query, best first; ties keep the order of the corpus. Documents without any of its
+        words are left out.
+        """
         words = [word for word in tokens(query) if word in self._index.vocab_dict][:_MOST_WORDS]
         if not words:
             return []
@@ -53,12 +54,12 @@ def library() -> Any:
 
 @lru_cache(maxsize=16)
 def of_entries(entries: tuple[Entry, ...]) -> Corpus:
-    """A corpus of the request's own documents. Raises as `Corpus` does."""
+    """The corpus of a request's own documents. Raises as `Corpus` does."""
     return Corpus(entries)
 
 
 def of_file(path: Path) -> Corpus:
-    """The corpus in a file, which is read again only after it has changed. Raises as `Corpus` does, and OSError."""
+    """The corpus in a file, which is read again only if the file has changed. Raises as `Corpus` does, and OSError."""
     state = path.stat()
     return _of_state(path, state.st_mtime_ns, state.st_size)
 

@@ -35,8 +35,9 @@ def read_entries(path: Path) -> Iterable[Entry]:
 
 
 def check_entries(path: Path) -> None:
-    """Reads a whole file. Raises OSError; ValueError for a line that is not a document, a repeated id, or no documents
-    at all."""
+    """Validates a whole file. Raises OSError; ValueError for a line that is not a document, a repeated id, or an empty
+    file.
+    """
     seen: set[str] = set()
     for entry in read_entries(path):
         if entry.id in seen:

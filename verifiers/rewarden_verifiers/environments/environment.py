@@ -26,8 +26,7 @@ _LABEL, _FEEDBACK = 200, 500
 
 
 class Prepared:
-    """The start of an episode, and some of its continuations, so that a further action does not replay everything
-    before it."""
+    """The start of an episode and some of its continuations, so that a new action does not require a full replay."""
 
     def __init__(self, start: Start, corpora: Corpora, watch: Watch) -> None:
         """Raises InvalidReference or MissingDependency."""
@@ -36,10 +35,9 @@ class Prepared:
         self.tools = self._kept[0].kind.tools
 
     def after(self, actions: Sequence[str | None]) -> Episode:
-        """The episode after these actions; actions after its end, or while it waits for a judge's words, are not
-        taken."""
+        """The episode after these actions. Actions after its end, or while it waits for a judge, are not taken."""
         fitting = [at for at, one in enumerate(self._kept) if one.holds(actions)]
-        # Removed while it is stepped: interrupted work must not leave half a step behind.
+        # Remove the episode while it is stepped: interrupted work must not leave half a step in the cache.
         best = max(fitting, key=lambda at: len(self._kept[at].steps), default=None)
         episode = self._start.begin(self._corpora) if best is None else self._kept.pop(best)
         for action in actions[len(episode.steps) :]:
@@ -174,7 +172,7 @@ def _outcome(episode: Episode, actions: Sequence[Action], params: EnvironmentPar
     if params.score == "success":
         value = float(episode.success)
     elif episode.ended in ("illegal", "malformed") or (episode.ended != "rules" and params.unfinished == "zero"):
-        # Attack: stopping, or being stopped, before the penalties in the rest of the episode.
+        # Attack: stopping, or getting stopped, before the penalties in the rest of the episode.
         value = 0.0
     else:
         value = share
@@ -196,6 +194,5 @@ def _reason(episode: Episode) -> str | None:
 
 
 def _differs(action: Action, observed: str) -> bool:
-    """Returns whether the policy was told something other than what the replay observes. A tool may add its own
-    words."""
+    """Returns whether the policy was shown something other than what the replay observes. A tool may add its own words."""
     return action.told is not None and observed.strip() not in action.told

@@ -30,12 +30,13 @@ from rewarden_verifiers.schema import BeforeValidator, Misfit, read
 MOST_SEED = 2**63 - 1
 
 Ended = Literal["rules", "illegal", "malformed", "too_many_steps"]
-"""The cause of an episode's end: the environment's rules, an action, or the limit of its steps."""
+"""Why an episode ended: by the environment's rules, because of an action, or at its step limit."""
 
 
 def _whole(value: object) -> object:
-    """Refuses numbers as texts, and booleans: other readers could take such a seed for another number, and start
-    another episode."""
+    """Rejects numbers written as text, and booleans: other readers could parse such a seed differently, and start
+    another episode.
+    """
     if type(value) is not int:
         raise ValueError("must be a whole number")
     return value
@@ -107,7 +108,7 @@ class Episode:
 
     @property
     def asked(self) -> Asked | None:
-        """The question that the episode is waiting for."""
+        """The question that the episode waits for."""
         return self._environment.asked
 
     @property
@@ -141,14 +142,15 @@ class Episode:
         return sum(len(step.action or "") + len(step.turn.observation.text) for step in self.steps)
 
     def holds(self, actions: Sequence[str | None]) -> bool:
-        """Returns whether these actions start with the episode's actions."""
+        """Returns whether these actions begin with the episode's actions."""
         return len(self.steps) <= len(actions) and all(
             step.action == action for step, action in zip(self.steps, actions, strict=False)
         )
 
     def act(self, action: str | None) -> Step:
-        """Takes an action; call it only while `ended` and `asked` are None. An action that is too long is truncated
-        first, to save memory (`MOST_CHARACTERS` and one more)."""
+        """Takes an action. Call it only while `ended` and `asked` are None. To save memory, an action that is too long
+        is first truncated to `MOST_CHARACTERS` and one more.
+        """
         step = self._tried(action)
         self.steps.append(step)
         if step.turn.done and self.ended is None:
@@ -173,7 +175,7 @@ class Episode:
         return Step(action=action, turn=turn, why=turn.why)
 
     def _refused(self, action: str | None, ended: Literal["illegal", "malformed"], why: str) -> Step:
-        """The step for an action that is the policy's mistake."""
+        """The step for an action that is invalid through the policy's fault."""
         text = f"{ended}: {why}"
         if self.start.illegal == "end":
             self.ended = ended
@@ -184,7 +186,7 @@ class Episode:
 
 
 def _cut(observation: Observation) -> Observation:
-    # The policy's text may be quoted back to it, and a lone surrogate is not UTF-8.
+    # The text may quote the policy, and a lone surrogate cannot be encoded as UTF-8.
     return Observation(encodable(observation.text[:MOST_OBSERVED]), observation.fields)
 
 
@@ -194,11 +196,11 @@ def _invalid(field: str, message: str) -> InvalidReference:
 
 
 def returned(total: float, ends: tuple[float, float]) -> float:
-    """A return scaled to 0 to 1."""
+    """Scales a return to the range 0 to 1."""
     low, high = ends
     return min(1.0, max(0.0, (total - low) / (high - low)))
 
 
 def fields_of(observation: Observation) -> Mapping[str, Any]:
-    """An observation as one object."""
+    """An observation as a single object."""
     return {**observation.fields, "text": observation.text}

@@ -31,7 +31,7 @@ _TOOLS = (
 )
 _MOST_FILES = 1000
 _MOST_HELD = 1_000_000
-"""The maximum size of all files together, in characters, so that the work of a step stays limited."""
+"""The maximum size of all files together, in characters, which bounds the work of a step."""
 _MOST_DEPTH, _MOST_NAME = 20, 100
 _MOST_READ, _MOST_LISTED = 10_000, 200
 
@@ -117,7 +117,7 @@ class Files(Environment):
             return False
         if any(path not in self._files or not _same(self._files[path], text) for path, text in wanted.items()):
             return False
-        # Attack: files that the task does not name are deleted or overwritten on the way.
+        # Attack: deleting or overwriting files that the task does not name.
         return (
             self._kept is None or {path: text for path, text in self._files.items() if path not in wanted} == self._kept
         )
@@ -158,7 +158,7 @@ class Files(Environment):
             raise Illegal("it cannot be moved into itself")
         moved = {target + one[len(path) :]: self._files[one] for one in inner}
         left = {one: text for one, text in self._files.items() if one not in inner}
-        # Attack: folders are moved into each other until their paths are too long to compare.
+        # Attack: moving folders into each other until their paths are too long to compare.
         for one in moved:
             _path(one)
         if (conflict := self._conflict(target)) is not None or any(one in left for one in moved):
@@ -169,7 +169,7 @@ class Files(Environment):
         return f"Moved {len(inner)} to {target}."
 
     def _conflict(self, path: str) -> str | None:
-        """The reason why no file can be written at a path."""
+        """The reason why no file can be written at a path, or None."""
         return _conflict(self._files, path)
 
     def _found(self, text: str) -> str:
@@ -196,7 +196,7 @@ def _same(text: str, wanted: str) -> bool:
 
 
 def _path(text: str) -> str:
-    """A path in the tree's form. Raises Illegal for relative paths, and for paths above the root."""
+    """A path in canonical form. Raises Illegal for relative paths, and for paths above the root."""
     if text == "/":
         return text
     names = text.rstrip("/").split("/")
@@ -232,7 +232,7 @@ def _tree(files: Mapping[str, Any], option: str) -> dict[str, Any]:
 
 
 def _check_goal(files: Tree, goal: Mapping[str, str | None], kept: Tree) -> None:
-    """Raises BadOptions for a tree that no actions can produce."""
+    """Raises BadOptions if no actions can produce the goal."""
     wanted = {path: text for path, text in goal.items() if text is not None}
     _tree({**kept, **wanted}, "goal")
     for path in goal.keys() - wanted:

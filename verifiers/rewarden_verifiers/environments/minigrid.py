@@ -1,4 +1,4 @@
-"""Minigrid's rooms, in words (extra `minigrid`)."""
+"""Minigrid's rooms, described in words (extra `minigrid`)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class MinigridOptions:
 
 
 class Minigrid(Environment):
-    """Rooms with doors, keys and a goal; the policy sees what is in front of it."""
+    """Rooms with doors, keys and a goal. The policy sees what is in front of it."""
 
     options = MinigridOptions
     tools = _TOOLS
@@ -46,13 +46,13 @@ class Minigrid(Environment):
             raise BadOptions(f"there is no {shown(options.id)}{near(options.id, ids())}", "id")
         specification = _registry()[options.id]
         module, _, name = specification.entry_point.partition(":")
-        # The class itself rather than `gymnasium.make`, whose wrappers check types and print warnings.
+        # Use the class itself: the wrappers of `gymnasium.make` check types and print warnings.
         self._grid = getattr(importlib.import_module(module), name)(**specification.kwargs)
         seen, _ = self._grid.reset(seed=seed)
         return self._seen(seen)
 
     def step(self, action: str) -> Turn:
-        """See `Environment`. A step against a wall changes nothing and costs as much as any other."""
+        """See `Environment`. Walking into a wall changes nothing and costs as much as any other step."""
         word = action.strip().lower()
         if word not in _WORDS:
             raise NotAMove(f"{shown(word)} is not one of {', '.join(_WORDS)}")
@@ -82,7 +82,7 @@ class Minigrid(Environment):
 
 
 def _drawn(image: Sequence[Sequence[Sequence[int]]]) -> tuple[list[str], list[str]]:
-    """The view as rows, farthest first, and the meaning of its letters. The policy is at the bottom, in the middle."""
+    """The view as rows, farthest first, and a legend of its letters. The policy is at the bottom, in the middle."""
     constants = importlib.import_module("minigrid.core.constants")
     size = len(image)
     rows, things = [["."] * size for _ in range(size)], list[str]()
@@ -124,7 +124,7 @@ def _registry() -> Any:
 
 @lru_cache(maxsize=1)
 def ids() -> tuple[str, ...]:
-    """The ids on offer. Raises MissingDependency. Left out: the playground, which has no goal; rooms made by wave
+    """The ids on offer. Raises MissingDependency. Excluded are the playground, which has no goal; rooms made by wave
     function collapse, which need further packages; and versions that a later one replaces, because the first mazes have
     no solution.
     """

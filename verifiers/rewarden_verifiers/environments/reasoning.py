@@ -1,4 +1,4 @@
-"""An item of `reasoning-gym` in turns: a wrong answer can be corrected (extra `puzzles`)."""
+"""A `reasoning-gym` item over several turns: a wrong answer can be corrected (extra `puzzles`)."""
 
 from __future__ import annotations
 
@@ -75,6 +75,6 @@ class Reasoning(Environment):
         if finding.reason is None:
             return Turn(observation=Observation("Right."), reward=1 / self._tried, done=True, success=True)
         left = self._attempts - self._tried
-        # The checker's words are about the answer's form and the rules; none of them contains the right answer.
+        # The checker's message is about the answer's form and the rules; it never contains the right answer.
         text = f"{finding.reason}: {finding.why or 'it is not right'}. Attempts left: {left}."
         return Turn(observation=Observation(text), done=not left, why="wrong")

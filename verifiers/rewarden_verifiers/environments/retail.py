@@ -1,5 +1,6 @@
-"""A retailer's service desk: a customer writes, and the policy answers, looks things up and changes orders according to
-the rules."""
+"""A retailer's service desk: a customer writes, and the policy answers, looks things up, and changes orders within the
+rules.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ _WORDS: Mapping[Task, frozenset[str]] = {
     "exchange": frozenset({"exchange", "exchanged", "exchanging"}),
     "address": frozenset({"address"}),
 }
-"""The words by which the customer recognises a change."""
+"""Words that the customer understands as an offer of a change."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +64,7 @@ class _Order:
     status: Literal["pending", "delivered", "cancelled"]
     address: str
     items: dict[str, str]
-    """Maps item ids to their state: `kept`, `returned`, or the id of the item for which they were exchanged."""
+    """Maps item ids to their state: `kept`, `returned`, or the id of the replacement item."""
     reason: str = ""
 
 
@@ -125,7 +126,7 @@ class Retail(Environment):
         )
 
     def step(self, action: str) -> Turn:
-        """See `Environment`. Whatever the rules forbid, as far as a tool can know, is illegal."""
+        """See `Environment`. Anything that the rules forbid is illegal, as far as a tool can know."""
         name, arguments = read_action(_TOOLS, action)
         if name == "say":
             return _seen(f"The customer writes: {self._reply(arguments[0])}")
@@ -133,14 +134,14 @@ class Retail(Environment):
             return self._ended()
         if name == "customer":
             if not self._introduced or arguments[0].lower() != self._case.email:
-                # Attack: finding customers by trying addresses.
+                # Attack: finding customers by guessing addresses.
                 raise Illegal("the customer has given no such address")
             self._known = self._case.email
             return _seen(self._customer())
         if name == "product":
             return _seen(self._product(arguments[0]))
         if not self._known:
-            # Attack: finding orders by trying numbers before the customer is identified.
+            # Attack: finding orders by guessing numbers before the customer is identified.
             raise Illegal("no customer has been found")
         order = self._shop.orders.get(arguments[0])
         if order is None:
@@ -176,7 +177,7 @@ class Retail(Environment):
         )
 
     def _reply(self, text: str) -> str:
-        """The customer's answer, which depends on words and never on whether the policy is right."""
+        """The customer's answer. It depends on the words alone, never on whether the policy is right."""
         words = set(tokens(text))
         amounts = _AMOUNT.findall(text)
         if amounts:
@@ -187,7 +188,7 @@ class Retail(Environment):
         self._agreed = None
         if orders and changes:
             if len(orders) > 1 or len(changes) > 1:
-                # Attack: one message that offers everything, so that the customer agrees to whatever they want.
+                # Attack: a single message that offers everything, so that the customer agrees to one of the offers.
                 return "One thing at a time, please."
             if (changes[0], min(orders)) != (self._case.task, self._case.order):
                 return f"No, that is not what I want. {self._case.request}"
@@ -234,7 +235,7 @@ def _money(cents: int) -> str:
 
 
 def _forbidden(shop: _Shop, task: Task, order: _Order, first: str, second: str = "") -> str | None:
-    """The reason why the rules forbid a change."""
+    """The reason why the rules forbid a change, or None."""
     if task in ("cancel", "address"):
         if order.status != "pending":
             return "the order is not pending"
@@ -279,7 +280,7 @@ _PRODUCTS: Mapping[str, tuple[str, ...]] = {
 
 
 def _stocked(choose: random.Random) -> _Shop:
-    """A generated shop with six customers, who have three orders each of one or two products."""
+    """A generated shop with six customers. Each has three orders of one or two products."""
     ids = iter(choose.sample(range(10_000, 100_000), 60))
     items = {}
     for product, kinds in _PRODUCTS.items():
@@ -289,14 +290,14 @@ def _stocked(choose: random.Random) -> _Shop:
                 product=product,
                 kind=kind,
                 price=choose.randint(1_000, 20_000),
-                stock=place < 2 or choose.random() < 0.5,  # so that each can be exchanged for another
+                stock=place < 2 or choose.random() < 0.5,  # so that each product can be exchanged for another
             )
             items[item.id] = item
     customers, orders = {}, {}
     for first, last in zip(choose.sample(_FIRST, 6), choose.sample(_LAST, 6), strict=True):
         email = f"{first}.{last}@example.com".lower()
         customers[email] = f"{first} {last}"
-        # A customer has no product twice, so that the customer does not need to know the order.
+        # No customer orders a product twice, so that they need not know which order they mean.
         products = choose.sample(list(_PRODUCTS), 5)
         for status, inner in (("pending", products[:2]), ("delivered", products[2:4]), ("pending", products[4:])):
             chosen = [choose.choice([one for one in items.values() if one.product == product]) for product in inner]
@@ -329,7 +330,7 @@ def _case(shop: _Shop, task: Task, choose: random.Random) -> _Case:
         request = f"I want to cancel the order that has the {item.product}. {ask} how much I get back in all."
         details, amount = f"{said}.", total
     elif task == "address":
-        new = f"{choose.randint(100, 199)} {choose.choice(_STREETS)}"  # as no order has it
+        new = f"{choose.randint(100, 199)} {choose.choice(_STREETS)}"  # no order has this address
         arguments = (new,)
         request = f"The order that has the {item.product} should go to a new address. {ask} what it costs in all."
         details, amount = f"The new address is: {new}", total

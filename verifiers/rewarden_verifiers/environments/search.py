@@ -30,7 +30,7 @@ _TOOLS = (
 _ACTION = re.compile(r"(search|open|answer):[ ]?(\S.*)", re.ASCII | re.DOTALL)
 _ARTICLES = frozenset({"a", "an", "the"})
 MOST_DOCUMENTS = 2000
-"""The maximum number of documents in a request; larger corpora must be configured."""
+"""The maximum number of documents in a request; larger corpora must be configured on the server."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +81,7 @@ class Search(Environment):
 
     @classmethod
     def load(cls, options: SearchOptions, corpora: Corpora) -> None:
-        """Imports the library, and builds the index of a server's corpus. Raises MissingDependency, BadOptions."""
+        """Imports the library, and builds the index of a server corpus. Raises MissingDependency, BadOptions."""
         library()
         if options.corpus is not None:
             options.found(corpora)
@@ -146,6 +146,6 @@ class Search(Environment):
 
 
 def words_of(text: str) -> list[str]:
-    """The words by which answers are compared. Articles are dropped, unless the text has nothing else."""
+    """The words by which answers are compared. Articles are dropped, unless nothing else is left."""
     words = tokens(text)
     return [word for word in words if word not in _ARTICLES] or words

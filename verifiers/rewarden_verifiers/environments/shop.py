@@ -126,7 +126,7 @@ class Shop(Environment):
             return self._listed()
         if name == "open":
             if arguments[0] not in self._in_sight():
-                # Attack: trying ids, or learning them from other episodes, instead of searching.
+                # Attack: guessing ids, or remembering them from other episodes, instead of searching.
                 raise Illegal(f"{shown(arguments[0])} is not among the results in sight")
             self._open, self._chosen = arguments[0], {}
             return self._shown()
@@ -200,7 +200,7 @@ class Shop(Environment):
 
 
 class _Index:
-    """An index of products by word; a word counts more if fewer products have it."""
+    """An index of products by word. Words count more the fewer products have them."""
 
     def __init__(self, catalogue: Sequence[Product]) -> None:
         self._words = {
@@ -211,7 +211,7 @@ class _Index:
         self._weight = {word: math.log(1 + len(catalogue) / count) for word, count in having.items()}
 
     def search(self, query: str) -> Sequence[str]:
-        """The ids of the products that have a word of the query, best first."""
+        """The ids of the products that match a word of the query, best first."""
         asked = [word for word in dict.fromkeys(tokens(query)) if word in self._weight][:_MOST_WORDS]
         scores: dict[str, float] = {}
         for id, words in self._words.items():
@@ -249,7 +249,7 @@ _MAKERS = ("Alder", "Brook", "Corrie", "Dunmore", "Elland", "Fenwick", "Garth", 
 
 
 def _made(count: int, choose: random.Random) -> tuple[Sequence[Product], Wish]:
-    """A generated catalogue, and a wish that one of its products fulfils. Others of its kind lack something."""
+    """A generated catalogue, and a wish that one of its products fulfils; others of its kind usually lack something."""
     kinds = [(category, kind) for category, kinds in _KINDS.items() for kind in kinds]
     ids = [f"P{number}" for number in choose.sample(range(10_000, 100_000), count)]
     catalogue = []

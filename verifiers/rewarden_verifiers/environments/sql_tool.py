@@ -137,7 +137,7 @@ class Sql(Environment):
         except guard.Forbidden as refused:
             raise Illegal(refused.message) from None
         if time_dependent(statement):
-            # Its result would differ in a replay.
+            # Such a result would differ in a replay.
             raise Illegal("its result depends on the time")
         return statement
 
@@ -172,7 +172,7 @@ class Sql(Environment):
 
 @contextmanager
 def _kept_whole() -> Iterator[None]:
-    """Closes every interrupted connection, because its state is unknown."""
+    """Closes interrupted connections, because their state is unknown."""
     try:
         yield
     except (SampleError, BadOptions, NotAMove, Illegal):
@@ -200,7 +200,7 @@ def _table(result: ResultSet) -> str:
 
 
 def _cell(cell: Cell) -> str:
-    """A cell on one line, so that none can forge a row."""
+    """A cell on one line, so that its text cannot forge a row."""
     if cell is None:
         return "NULL"
     try:

@@ -13,7 +13,7 @@ from rewarden.errors import MissingDependency, PluginError, near
 from rewarden_verifiers.environments.contract import BadOptions, Environment
 
 Place = tuple[str, str]
-"""A module, by its full name so that fingerprints find it, and a class in it."""
+"""A module, by its full name so that fingerprints find it, and a class in that module."""
 
 BUILT_IN: Mapping[str, Place] = {
     "tic_tac_toe": ("rewarden_verifiers.environments.board_games", "TicTacToeGame"),

@@ -37,7 +37,7 @@ _PARTS: Mapping[str, str] = {
     "ACTION": "not_called",
     "COMMUNICATE": "not_told",
 }
-"""The criteria, and the reason of a verdict for which one is not met; the first in this order counts."""
+"""The criteria, and the verdict's reason if one is not met; the first in this order counts."""
 
 _LAST_WORDS = "I have nothing to add."
 _SIDES: Mapping[str, tau2_user.By] = {"assistant": "agent", "user": "user"}
@@ -115,7 +115,7 @@ class Tau2(Environment):
         if name == "say":
             self._said.append(arguments[0])
             self._talk.append(tau2_user.Spoken("agent", arguments[0]))
-            # Only the words, as in the transcript of a conversation.
+            # Only the words are returned, as in the transcript of a conversation.
             answer = "Nobody answers." if self._options.user == "none" else self._answer()
             words = tau2_user.last_words(answer) if self._played else None
             return Turn(observation=Observation(answer)) if words is None else self._ended(words, cost=1.0)
@@ -153,8 +153,9 @@ class Tau2(Environment):
         return words
 
     def _answer(self) -> str:
-        """The user's next words, after the calls that precede them. If a judge still has to say them, the environment
-        asks."""
+        """The user's next words, after the calls that precede them. If a judge has yet to say them, the environment
+        asks.
+        """
         while self._script:
             entry = self._script.pop(0)
             if isinstance(entry, str):
@@ -242,7 +243,7 @@ def _tasks(root: Path, domain: str, split: str | None) -> Sequence[Any]:
 
 
 def _chosen(root: Path, options: Tau2Options, seed: int) -> Any:
-    """The task. Raises BadOptions if there is none, or if this environment cannot judge it."""
+    """The chosen task. Raises BadOptions if there is none, or if this environment cannot judge it."""
     tasks = _tasks(root, options.domain, options.split)
     if options.task is None:
         fitting = [task for task in tasks if _unfit(task, options) is None]
@@ -263,13 +264,13 @@ def _chosen(root: Path, options: Tau2Options, seed: int) -> Any:
 
 
 def _unfit(task: Any, options: Tau2Options) -> str | None:
-    """The reason why a task cannot be played or judged."""
+    """The reason why a task cannot be played or judged, or None."""
     if task.evaluation_criteria is None:
         return "the task has no criteria"
     strange = set(_basis(task)) - _PARTS.keys()
     criteria = task.evaluation_criteria
     if criteria.actions is None and not criteria.env_assertions and not criteria.communicate_info:
-        # In the benchmark, any conversation passes without criteria.
+        # In the benchmark, a task without criteria is passed by any conversation.
         return "the task has no criteria but those that a model judges"
     if strange:
         return f"the task is judged by a model: {', '.join(sorted(strange))}"
@@ -309,7 +310,7 @@ def _holds(desk: Any, assertion: Any) -> bool:
     try:
         return bool(desk.run_env_assertion(assertion, raise_assertion_error=False))
     except Exception:  # noqa: BLE001 - a domain raises what it likes
-        # Attack: a state in which the assertion raises, for example because its object is missing, to leave the episode
+        # Attack: a state that makes the assertion raise, for example by removing its object, to leave the episode
         # without a score.
         return False
 
@@ -325,8 +326,9 @@ def _state(desk: Any) -> tuple[str | None, str | None]:
 
 @lru_cache(maxsize=256)
 def _wanted(root: Path, domain: str, id: str) -> tuple[tuple[str | None, str | None], bool]:
-    """The state after the task's own actions, and True if it meets the assertions that count, and no call that counts
-    is refused."""
+    """The state after the task's own actions, and whether it satisfies the assertions that count, without a refusal of
+    any call that counts.
+    """
     refused = False
     task = next(task for task in _tasks(root, domain, None) if task.id == id)
     desk = _begun(root, domain, task, alone=False)
@@ -344,7 +346,7 @@ def _wanted(root: Path, domain: str, id: str) -> tuple[tuple[str | None, str | N
 
 
 def _is_talk(message: Any) -> bool:
-    """True for a message from one side to the other."""
+    """Returns whether a message goes from one side to the other."""
     return message.role in _SIDES and bool(message.content)
 
 

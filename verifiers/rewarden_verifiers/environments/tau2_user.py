@@ -1,5 +1,6 @@
 """The question to a judge that plays the user of a tau2-bench task: the rules of the role, the scenario, and the
-conversation so far. It contains nothing from the task's criteria."""
+conversation so far. It contains nothing of the task's criteria.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +16,12 @@ By = Literal["agent", "user", "tool"]
 
 STOP, TRANSFER, OUT_OF_SCOPE = "###STOP###", "###TRANSFER###", "###OUT-OF-SCOPE###"
 MARKS = (STOP, TRANSFER, OUT_OF_SCOPE)
-"""The marks by which the benchmark's users end a conversation."""
+"""The marks with which the benchmark's users end a conversation."""
 
 MOST_SHOWN = 40_000
-"""Characters of the conversation that the judge sees, of its newest messages. Attack: a policy that writes until the
-judge's context is full, which would leave the episode without an answer and a score."""
+"""The number of characters of the conversation that the judge sees, taken from the newest messages. Attack: a policy
+that fills the judge's context, so that the episode gets no answer and no score.
+"""
 
 _UNCLEAR = "Sorry, I did not understand that."
 _NAMES: Mapping[By, str] = {"agent": "agent", "user": "you", "tool": "your tool"}
@@ -42,14 +44,14 @@ _WITH_TOOLS = """
 
 @dataclass(frozen=True, slots=True)
 class Spoken:
-    """A message of the conversation as the user knows it, or a call of the user's with its result."""
+    """A message of the conversation as the user sees it, or one of the user's calls with its result."""
 
     by: By
     text: str
 
 
 def last_words(words: str) -> str | None:
-    """The words that end the conversation, as the policy sees them; None for others."""
+    """The words that end the conversation, as the policy sees them; None if the words do not end it."""
     if not any(mark in words for mark in MARKS):
         return None
     for mark in MARKS:
@@ -58,7 +60,7 @@ def last_words(words: str) -> str | None:
 
 
 def scenario(told: Any) -> str:
-    """The part of a task's user: the persona and the instructions."""
+    """The role of a task's user: the persona and the instructions."""
     parts = [("Who you are", getattr(told, "persona", None))]
     if isinstance(told.instructions, str):
         parts.append(("Your instructions", told.instructions))
@@ -109,7 +111,7 @@ def _chat(part: str, talk: Sequence[Spoken], tools: Sequence[Mapping[str, Any]])
 
 
 def _quoted(text: str) -> str:
-    """A text as data. Attack: a policy that has the user repeat a mark, which ends the conversation."""
+    """Quotes a text as data. Attack: a policy that makes the user repeat a mark, which ends the conversation."""
     text = harmless(text).text
     for mark in MARKS:
         text = text.replace(mark, mark.strip("#"))
@@ -117,7 +119,7 @@ def _quoted(text: str) -> str:
 
 
 def _newest(talk: Sequence[Spoken]) -> list[Spoken]:
-    """The last messages that fit, and one at least."""
+    """The last messages that fit, but at least one."""
     kept: list[Spoken] = []
     room = MOST_SHOWN
     for one in reversed(talk):

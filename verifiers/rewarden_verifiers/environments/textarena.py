@@ -1,4 +1,4 @@
-"""TextArena's games for one, as far as they need no network (extra `textarena`)."""
+"""TextArena's single-player games that need no network (extra `textarena`)."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ GAMES: Mapping[str, str] = {
     "TowerOfHanoi-v0-hardcore": _CONGRATULATED,
     "TowerOfHanoi-v0-extreme": _CONGRATULATED,
 }
-"""The games that are offered, and the beginning of the library's words for a win: a lost game of 2048 can have the
-reward of a won one.
+"""The games on offer, and the beginning of the library's message for a win. The reward does not suffice: a lost game of
+2048 can have that of a won one.
 
-Not among them: games whose words are downloaded or that ask a model; those that take a wrong move for one to be made
-again, so that an answer can be tried (Sudoku, Minesweeper); those whose goal may be out of reach (the 15-puzzle, 2048
-beyond a thousand moves); and those for several.
+Excluded are games that download words or call a model; games that let a wrong move be repeated, so that answers can be
+tried out (Sudoku, Minesweeper); games that may be unsolvable (the 15-puzzle, 2048 beyond a thousand moves); and games
+for several players.
 """
 
 
@@ -63,7 +63,7 @@ class TextArenaOptions:
 
 
 class TextArena(Environment):
-    """A game for one. An action is in square brackets, such as [1 2]."""
+    """A single-player game. An action is in square brackets, such as [1 2]."""
 
     options = TextArenaOptions
     tools = _TOOLS
@@ -80,7 +80,7 @@ class TextArena(Environment):
             raise BadOptions(f"there is no {shown(options.id)}{near(options.id, GAMES)}", "id")
         specification = _registry()[options.id]
         module, _, name = specification.entry_point.partition(":")
-        # The class itself, without the wrappers that write brackets around whatever the policy said.
+        # Use the class itself: the wrappers put brackets around whatever the policy wrote.
         self._game = getattr(importlib.import_module(module), name)(**specification.kwargs)
         self._random, self._won = random.Random(seed).getstate(), GAMES[options.id]
         try:
@@ -93,7 +93,7 @@ class TextArena(Environment):
     def step(self, action: str) -> Turn:
         """See `Environment`."""
         if _ACTION.fullmatch(action.strip()) is None:
-            # Attack: several moves in one action, which some games make all of.
+            # Attack: several moves in one action; some games make all of them.
             raise NotAMove("an action is in square brackets, such as [1 2]")
         before = copy.deepcopy(self._game), self._random
         with self._chance():
@@ -116,7 +116,9 @@ class TextArena(Environment):
 
     @contextmanager
     def _chance(self) -> Iterator[None]:
-        """Lets the game draw from Python's own generator, as the episode left it, and puts that back afterwards."""
+        """Lets the game draw from Python's global generator in the state that the episode left it in, and restores the
+        generator afterwards.
+        """
         others = random.getstate()
         random.setstate(self._random)
         try:

@@ -1,5 +1,6 @@
-"""TextWorld's generated games (extra `textworld`): the library makes a game and keeps its state; the texts are ours,
-because the library's need a compiled game."""
+"""TextWorld's generated games (extra `textworld`). The library generates a game and keeps its state; the texts are
+ours, because the library's texts need a compiled game.
+"""
 
 from __future__ import annotations
 
@@ -40,10 +41,10 @@ LEVELS: Mapping[Game, Sequence[int]] = {
     "coin_collector": (*range(1, 41), *range(101, 121), *range(201, 214)),
     "treasure_hunter": (*range(1, 19), *range(21, 25)),
 }
-"""The levels that are offered: those of at most 40 rooms whose making takes seconds."""
+"""The levels on offer: those with at most 40 rooms that are generated within seconds."""
 
 _TRIES = 4
-"""Maps that are drawn before a seed is refused: not every map has room for a quest of the level's length."""
+"""The number of maps to draw before a seed is rejected: not every map has room for a quest of the level's length."""
 
 _COMMAND = re.compile(r"[A-Za-z][A-Za-z0-9' -]{0,99}", re.ASCII)
 _DIRECTIONS = ("north", "east", "south", "west")
@@ -52,7 +53,7 @@ _STATES: Mapping[str, str] = {
     "needs_cooking": "raw",
     **{state: state for state in ("uncut", "sliced", "diced", "chopped")},
 }
-"""Facts about a thing that are seen, and their words."""
+"""Visible facts about a thing, and their words."""
 
 _PLACEHOLDER = re.compile(r"\{[^{}]*\}")
 
@@ -79,7 +80,7 @@ class TextWorldOptions:
     commands: bool = False
 
     def check(self) -> None:
-        """Raises BadOptions for those that the game does not have, and for values without a game."""
+        """Raises BadOptions for options that the game does not have, and for values that no game can have."""
         usual = TextWorldOptions()
         foreign = {"level"} if self.game == "cooking" else {each.name for each in fields(self)} - {"level"}
         for name in sorted(foreign - {"game", "commands"}):
@@ -93,7 +94,7 @@ class TextWorldOptions:
         elif not 0 <= self.take <= self.recipe:
             raise BadOptions("must be 0 to the number of ingredients in the recipe", "take")
         elif self.cut and not self.cook:
-            # The library fails for food that is only ever left whole.
+            # The library fails if food can only be left whole.
             raise BadOptions("only with cook", "cut")
 
     def settings(self) -> dict[str, Any]:
@@ -101,12 +102,12 @@ class TextWorldOptions:
         if self.game != "cooking":
             return {"level": self.level}
         skills = {name: getattr(self, name) for name in ("recipe", "take", "open", "cook", "cut", "split")}
-        # Without a limit of what is carried: the library's rules lose count of it, and the meal gets out of reach.
+        # No limit on what the player carries: the library's rules lose count, and the meal can become unreachable.
         return {**skills, "go": self.rooms, "drop": False, "recipe_seed": 0}
 
 
 class TextWorld(Environment):
-    """Rooms with things in them, which the policy visits and handles by commands of a few words."""
+    """Rooms with things in them, which the policy visits and handles with short commands."""
 
     options = TextWorldOptions
     tools = _TOOLS
@@ -121,13 +122,13 @@ class TextWorld(Environment):
         options.check()
         self._listed, self._prepared = options.commands, f"make/recipe/{options.recipe}"
         self._game = _made(seed, options)
-        # The state is copied from the game's, which other episodes have as well.
+        # Copy the game's state, which other episodes share.
         self._progress = _library("textworld.generator.game").GameProgression(self._game)
         self._score = 0.0
         return self._seen(f"{_goal(self._game, options)}\nCommands: {', '.join(_forms(self._game))}.")
 
     def step(self, action: str) -> Turn:
-        """See `Environment`. A command that looks only changes nothing, and costs as any other."""
+        """See `Environment`. A command that only looks changes nothing, but costs as much as any other."""
         command = " ".join(action.split()).lower()
         if _COMMAND.fullmatch(action.strip()) is None or command.split()[0] not in _verbs(self._game):
             raise NotAMove(f"a command is one of: {', '.join(_forms(self._game))}")
@@ -148,7 +149,7 @@ class TextWorld(Environment):
         )
 
     def _commands(self) -> dict[str, Any]:
-        """The commands that are possible, in lower case, and the library's actions."""
+        """The possible commands in lower case, with the library's actions."""
         names = {id: info.name or "" for id, info in self._game.infos.items()}
         found: dict[str, Any] = {}
         for action in sorted(self._progress.valid_actions, key=str):
@@ -178,20 +179,20 @@ class TextWorld(Environment):
 
 @dataclass(frozen=True, slots=True)
 class _View:
-    """names: of the game's things by their ids. facts: by their names, the ids that they are about."""
+    """names: the names of the game's things, by id. facts: the ids that each fact is about, by the fact's name."""
 
     names: Mapping[str, str]
     facts: Mapping[str, Sequence[tuple[str, ...]]]
 
     def among(self, relation: str, place: str) -> list[str]:
-        """The things in, on or at a place, in words and in order."""
+        """The things in, on or at a place, in words and sorted."""
         inside = [pair[0] for pair in self.facts.get(relation, ()) if pair[1:] == (place,) and pair[0] != "P"]
         return sorted(self._thing(id) for id in inside)
 
     def _thing(self, id: str) -> str:
         states = [word for state, word in _STATES.items() if (id,) in self.facts.get(state, ())]
         on = self.among("on", id)
-        # What is in a container that is not open is not seen.
+        # The contents of a closed container are not visible.
         within = self.among("in", id) if "open" in states else []
         parts = [
             *states,
@@ -201,7 +202,7 @@ class _View:
         return f"{self.names[id]} ({', '.join(parts)})" if parts else self.names[id]
 
     def exits(self, here: str) -> list[str]:
-        """The directions that lead out of a room, with their doors."""
+        """The exits of a room, with their doors."""
         found = []
         for direction in _DIRECTIONS:
             for there in (pair[0] for pair in self.facts.get(f"{direction}_of", ()) if pair[1] == here):
@@ -223,7 +224,7 @@ def _library(name: str) -> Any:
 
 @lru_cache(maxsize=16)
 def _made(seed: int, options: TextWorldOptions) -> Any:
-    """The game of a seed, which episodes do not change. Raises BadOptions for one that has none."""
+    """The game for a seed, which episodes do not change. Raises BadOptions if the seed has none."""
     choose, module = random.Random(seed), _library(_MODULES[options.game])
     unmade = _library("textworld.generator").QuestGenerationError
     for _ in range(_TRIES):
@@ -239,19 +240,21 @@ def _made(seed: int, options: TextWorldOptions) -> Any:
 
 @contextmanager
 def _uncompiled() -> Iterator[None]:
-    """Keeps the library from compiling a game, and playing it in another process, only to note the way through it."""
+    """Keeps the library from compiling a game and playing it in another process, which it does only to record the
+    walkthrough.
+    """
     maker = _library("textworld").GameMaker
     kept = maker.set_walkthrough
     maker.set_walkthrough = lambda maker, commands: None
     try:
-        with warnings.catch_warnings(action="ignore"):  # of names that its grammar cannot vary further
+        with warnings.catch_warnings(action="ignore"):  # about names that its grammar cannot vary further
             yield
     finally:
         maker.set_walkthrough = kept
 
 
 def _goal(game: Any, options: TextWorldOptions) -> str:
-    """The goal in words. The library's own give the whole way to it."""
+    """The goal in words. The library's own text gives away the whole route."""
     if options.game == "coin_collector":
         return "Find the coin and take it."
     if options.game == "treasure_hunter":
@@ -262,14 +265,14 @@ def _goal(game: Any, options: TextWorldOptions) -> str:
 
 
 def _examined(game: Any, name: str) -> str:
-    """A thing's description, unless it is a program in the library's language."""
+    """A thing's description, unless it is a program in the library's own language."""
     found = next((info for info in game.infos.values() if (info.name or "").lower() == name), None)
     text = str((found.desc if found else None) or "").replace("[noun]", name)
     return text.strip() if text and "[" not in text else "You see nothing special."
 
 
 def _forms(game: Any) -> list[str]:
-    """The kinds of commands, with THING in place of what they are about."""
+    """The forms of commands, with THING in place of their objects."""
     return sorted({_PLACEHOLDER.sub("THING", str(form)) for form in game.kb.inform7_commands.values()})
 
 

@@ -1,4 +1,4 @@
-"""Gymnasium's toy text, in words (extra `environments`)."""
+"""Gymnasium's toy text environments, in words (extra `environments`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TOOLS = (Tool(name="act", argument="action", meaning="Do one of the actions tha
 
 
 def _kind(module: str, name: str) -> Any:
-    """A class of the library. Its module alone is imported, and not `gymnasium.make` with its plug-ins."""
+    """A class of the library. Only its module is imported, not `gymnasium.make` with its plug-ins."""
     try:
         found = importlib.import_module(f"gymnasium.envs.toy_text.{module}")
     except ModuleNotFoundError as error:
@@ -40,7 +40,7 @@ class ToyText(Environment):
     def reset(self, seed: int, options: Any) -> Observation:
         """See `Environment`."""
         self._toy = _kind(*self.source)(**self.settings(options))
-        # The library takes seeds of any size; its own generator is seeded with all of it.
+        # The library accepts seeds of any size, and seeds its own generator with all of it.
         self._state, _ = self._toy.reset(seed=seed)
         return self._seen()
 
@@ -63,15 +63,15 @@ class ToyText(Environment):
         return Observation(f"{self.drawn()}\nActions: {', '.join(self.words)}.", self.state())
 
     def settings(self, options: Any) -> Mapping[str, Any]:
-        """The library's own arguments. Raises BadOptions."""
+        """The arguments of the library's class. Raises BadOptions."""
         return {}
 
     def reached(self, reward: float) -> bool:
-        """True if the episode's last reward means its goal."""
+        """True if the episode's last reward means that the goal was reached."""
         return reward > 0
 
     def lost(self, reward: float) -> str:
-        """The reason of an episode that ended without its goal."""
+        """The reason of an episode that ended without reaching its goal."""
         return "loss"
 
     def drawn(self) -> str:
@@ -97,7 +97,7 @@ class FrozenLakeOptions:
 
 
 class FrozenLake(ToyText):
-    """A way over the ice to the goal, past the holes."""
+    """A path across the ice to the goal, past the holes."""
 
     source = ("frozen_lake", "FrozenLakeEnv")
     options = FrozenLakeOptions
@@ -137,7 +137,7 @@ class FrozenLake(ToyText):
 
 
 def _crossed(rows: Sequence[str]) -> bool:
-    """Returns whether a goal is reached from the start; on slippery ice each way has a chance."""
+    """Returns whether the start connects to the goal. On slippery ice, any such path can succeed."""
     cells = {(row, column): cell for row, line in enumerate(rows) for column, cell in enumerate(line)}
     waiting = [place for place, cell in cells.items() if cell == "S"]
     seen = set(waiting)
@@ -198,7 +198,7 @@ class CliffWalkingOptions:
 
 
 class CliffWalking(ToyText):
-    """A way along a cliff; who falls begins anew."""
+    """A path along a cliff; falling leads back to the start."""
 
     source = ("cliffwalking", "CliffWalkingEnv")
     options = CliffWalkingOptions
@@ -211,7 +211,7 @@ class CliffWalking(ToyText):
         return {"is_slippery": options.slippery}
 
     def reached(self, reward: float) -> bool:
-        """The goal alone ends it."""
+        """Only reaching the goal ends the episode."""
         return True
 
     def state(self) -> Mapping[str, Any]:

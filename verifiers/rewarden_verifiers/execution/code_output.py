@@ -183,7 +183,9 @@ def _call(entry: str, args: Any, kwargs: Mapping[str, Any], returns: Any) -> dic
 async def _run(
     test: Mapping[str, Any], reference: CodeOutputReference, params: CodeOutputParams, ctx: Context
 ) -> Outcome:
-    """Runs one test and returns the program's outcome. An answer cannot make it raise: its values were parsed before."""
+    """Runs one test and returns the program's outcome. An answer cannot make it raise: its values were parsed
+    before.
+    """
     if test["type"] == "call":
         checker: dict[str, Any] = {"type": "value", "strict": params.strict}
     else:

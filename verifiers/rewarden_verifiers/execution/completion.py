@@ -47,7 +47,9 @@ def _end(reference: CodeReference) -> str:
 
 
 def closed(prefix: str) -> str:
-    """Returns the prompt's Python code as a complete program: if its last function has no body, the body becomes empty."""
+    """Returns the prompt's Python code as a complete program: if its last function has no body, the body
+    becomes empty.
+    """
     return f"{prefix}\n{_body_indent(prefix)}pass\n"
 
 

@@ -64,7 +64,9 @@ _PLACE = re.compile(rb'^  File "[^"\n]*", line ([0-9]+)', re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """The outcome of a control run. `provenance`: what a pass rests on; see `modes`. `said`: the output of a failure."""
+    """The outcome of a control run. `provenance`: what a pass rests on; see `modes`. `said`: the output of a
+    failure.
+    """
 
     passed: bool
     provenance: Mapping[str, Sequence[Any]] = field(default_factory=dict)
@@ -228,7 +230,9 @@ class Controls:
         return found
 
     async def _run(self, job: Job) -> list[CaseResult]:
-        """Returns the results of a job's cases, or an empty list if its program does not compile. Raises SampleError."""
+        """Returns the results of a job's cases, or an empty list if its program does not compile. Raises
+        SampleError.
+        """
         found: list[CaseResult] = []
         async with aclosing(self._ctx.sandbox.run(job)) as events:
             async for event in events:

@@ -66,7 +66,9 @@ def _lua(got: Any, wanted: Any) -> Any:
 
 
 def _r(got: Any, wanted: Any) -> Any:
-    """A one-item vector is that item. NULL, an empty vector and an empty list are the same, and names can be ignored."""
+    """A one-item vector is that item. NULL, an empty vector and an empty list are the same, and names can be
+    ignored.
+    """
     empty = got is None or got in ([], {})
     if wanted is None or isinstance(wanted, dict):
         return type(wanted)() if empty and wanted is not None else None if empty else got

@@ -73,7 +73,9 @@ def arguments(judge: JudgeProgram, trial: Trial) -> tuple[str, ...]:
 
 
 def files(judge: JudgeProgram, trial: Trial, program: Report | None) -> dict[str, bytes]:
-    """Returns the files next to a judge. program: the run whose output the judge reads; None for an interactive judge."""
+    """Returns the files next to a judge. program: the run whose output the judge reads; None for an interactive
+    judge.
+    """
     alone = only_output(trial)
     made = {INPUT: trial.stdin, ANSWER: trial.expected if alone is None else trial.outputs[alone]}
     if program is not None:
@@ -115,7 +117,9 @@ def left(report: Report) -> dict[str, bytes]:
 
 
 def ruling(judge: JudgeProgram, trial: Trial, report: Report) -> Ruling:
-    """Interprets a judge's exit. The ruling is `broken` unless the judge exited by itself with a code of its protocol."""
+    """Interprets a judge's exit. The ruling is `broken` unless the judge exited by itself with a code of its
+    protocol.
+    """
     message = said(report)
     if report.status not in ("ok", "runtime_error") or report.exit_code is None:
         how = f"signal {report.signal}" if report.signal is not None else report.limit or report.status

@@ -130,7 +130,9 @@ def result_of(
     *,
     credit: float | None = None,
 ) -> Result:
-    """Returns the result of a test after its run. flags: added to the run's own. credit: by default 1 for AC, else 0."""
+    """Returns the result of a test after its run. flags: added to the run's own. credit: by default 1 for AC,
+    else 0.
+    """
     if credit is None:
         credit = 1.0 if verdict == "AC" else 0.0
     flags = (*_flags_of(report), *flags)

@@ -301,7 +301,9 @@ class SuiteRun:
     async def _like_one_of(
         self, trial: Trial, checker: TextChecker, report: Report, output: bytes, answers: Sequence[bytes]
     ) -> Result:
-        """Compares an output with each right answer, and returns the best result, or the first of several equal ones."""
+        """Compares an output with each right answer, and returns the best result, or the first of several equal
+        ones.
+        """
         made: list[Result] = []
         for answer in answers:
             if checker.type != "regex" and len(output) + len(answer) <= SMALL:

@@ -1,4 +1,6 @@
-"""Finds signs that Python test code must run in the candidate's process, because correct programs would fail otherwise."""
+"""Finds signs that Python test code must run in the candidate's process, because correct programs would fail
+otherwise.
+"""
 
 from __future__ import annotations
 

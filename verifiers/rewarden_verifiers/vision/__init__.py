@@ -1,1 +1,1 @@
-"""Verifiers of boxes, points and clicks in images, and of intervals in videos."""
+"""Verifiers for boxes, points and clicks in images, and for intervals in videos."""

@@ -1,4 +1,4 @@
-"""The part of an agent's turn that acts: `Thought: …` and then `Action: …`, as in UI-TARS and similar models."""
+"""Finds the part of an agent's turn that acts: `Thought: …` and then `Action: …`, as in UI-TARS and similar models."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ _ACTION = re.compile(
     r"^[ \t*_#]{0,8}(?:actions?|动作)[ \t*_]{0,4}[:：][*_]{0,2}|\baction:[ \t*_`]{0,4}(?=[a-z_.]{1,40}\()",
     re.IGNORECASE | re.MULTILINE,
 )
-"""The mark at the beginning of a line, or anywhere in front of a call."""
+"""The mark at the beginning of a line, or anywhere before a call."""
 _CALL = re.compile(r"\b[a-z_]{1,40}\(\s{0,4}(?:start_box|start_point|point)\s{0,4}=", re.IGNORECASE)
 
 
 def action_part(text: str) -> str | None:
-    """The text from the first action on, where it begins with a thought; None if it is no such turn.
+    """The text from the first action on, if a thought precedes it; None if the text is not such a turn.
 
-    What the thought mentions is neither an answer nor a second one, and a second action is not left out.
+    Points mentioned in the thought do not count as answers, but a second action does.
     """
     thought = _THOUGHT.match(text)
     if thought is None:

@@ -1,7 +1,7 @@
-"""Reads actions on a user interface: a type, a target, and a value that is typed, pressed, opened or scrolled.
+"""Reads actions on a user interface: a type, a target, and a value to type, press, open or scroll.
 
-Models write them as JSON (with the arguments beside the name or in their own object), as function calls, or in tags.
-Nothing is evaluated: a pattern reads the calls.
+Models write actions as JSON (with the arguments beside the name or in an object of their own), as function calls, or in
+tags. Nothing is evaluated: a pattern parses the calls.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ TYPES: Mapping[str, tuple[str, ...]] = {
     "complete": ("finish", "finished", "terminate", "done", "task_complete", "completed", "status_task_complete"),
     "impossible": ("infeasible", "status_task_impossible", "fail"),
 }
-"""The types of actions, and other names of them."""
+"""The action types, and their other names."""
 
 _NAMES = {other: name for name, others in TYPES.items() for other in (name, *others)}
 _TYPE_KEYS = ("action_type", "action", "type", "function", "name")
@@ -50,7 +50,7 @@ _KEY_KEYS = ("key", "keys", "button", "keycode")
 _APP_KEYS = ("app", "app_name", "application", "package")
 _ABSENT = frozenset(("", "none", "null", "no input text", "no input", "n/a"))
 _ACTING_KEYS = {"back": "back", "home": "home", "enter": "enter", "return": "enter", "recent": "recent"}
-"""Keys that are actions of their own."""
+"""Keys that count as actions."""
 _DIRECTIONS = frozenset(("up", "down", "left", "right"))
 _END_KEYS = ("end_point", "end_box", "coordinate2", "end_coordinate", "end", "to", "touch_end")
 
@@ -58,7 +58,7 @@ _CALL = re.compile(r"(?<![\w])(?:[A-Za-z_]{1,20}\.){0,2}([A-Za-z_]{1,30})\(")
 _STRING = re.compile(r"\"((?:[^\"\\\n]|\\.){0,2000})\"|'((?:[^'\\\n]|\\.){0,2000})'")
 _KEYWORD = re.compile(r"\s{0,4}([A-Za-z_]\w{0,24})\s{0,2}=\s{0,2}")
 _LIST = rf"{NUMBER}(?:\s{{0,4}},\s{{0,4}}{NUMBER}){{0,3}}"
-# A bracket is taken only with its partner: the one that closes the call is not the numbers' own.
+# Brackets are matched in pairs, so that the parenthesis that closes the call is not taken for the numbers'.
 _NUMBERS = re.compile(rf"[\[(]\s{{0,4}}{_LIST}\s{{0,4}}[\])]|{_LIST}")
 _TAG = re.compile(r"<(action|action_type|text|input_text|value|direction|key|app|app_name)>([^<>]{0,2000})</\1>", re.I)
 _WORD = re.compile(r"[A-Za-z_]\w{0,40}")
@@ -79,21 +79,21 @@ class Action(NamedTuple):
 
 
 def canonical(name: str, aliases: Mapping[str, str]) -> str:
-    """The usual name of a type of action."""
+    """The canonical name of an action type."""
     plain = re.sub(r"[\s-]+", "_", name.strip().casefold())
     return aliases.get(plain) or _NAMES.get(plain, plain)
 
 
 class ActionReader:
-    """Reads actions. aliases: further names of types to their usual names."""
+    """Reads actions. aliases: maps further names to canonical types."""
 
     def __init__(self, points: PointReader, aliases: Mapping[str, str]) -> None:
         self._points = points
         self._aliases = aliases
 
     def read(self, text: str) -> Reading[Action]:
-        """The actions of an answer: in JSON (fenced before plain), else as calls, else in tags; of a turn `Thought: …
-        Action: …` those after the thought. Never raises.
+        """The actions of an answer: in JSON (fenced blocks before plain text), else as calls, else in tags. In a turn
+        `Thought: … Action: …`, only actions after the thought count. Never raises.
         """
         acting = action_part(text)
         text = text if acting is None else acting
@@ -119,7 +119,7 @@ class ActionReader:
         inner = next((fields[key] for key in _ARGUMENT_KEYS if isinstance(fields.get(key), Mapping)), None)
         if inner is not None:
             arguments = {str(key).casefold(): item for key, item in inner.items()}
-            # A tool that takes the action as an argument, or whose own name is the action.
+            # The tool may take the action as an argument, or its name may be the action itself.
             fields = (
                 arguments if any(key in arguments for key in ("action", "action_type")) else {**fields, **arguments}
             )
@@ -166,7 +166,7 @@ class ActionReader:
         self._points.walk(numbers_in(item[:200]) if isinstance(item, str) else item, places)
 
     def _calls(self, text: str) -> list[Action]:
-        """Calls of functions whose names are types of actions: `click(10, 20)`, `type(text="hello")`."""
+        """Calls of functions that are named after action types: `click(10, 20)`, `type(text="hello")`."""
         found: list[Action] = []
         for match in islice(_CALL.finditer(text), _MAX_CALLS):
             name = canonical(match.group(1), self._aliases)
@@ -178,7 +178,7 @@ class ActionReader:
 
     @staticmethod
     def _arguments(text: str, at: int, name: str) -> dict[str, Any] | None:
-        """The arguments of a call, by their names; None if they are not plain numbers and strings."""
+        """The arguments of a call by name; None if they are not all plain numbers and strings."""
         fields: dict[str, Any] = {}
         loose: list[Any] = []
         for _ in range(8):
@@ -239,7 +239,7 @@ def _plain(text: str) -> str:
 
 
 def _text(fields: Mapping[str, Any], keys: tuple[str, ...]) -> str | None:
-    """The first of these fields that says something; models write "no input text" if there is none."""
+    """The first of these fields that is not blank or a placeholder; models write "no input text" if there is none."""
     for key in keys:
         item = fields.get(key)
         if isinstance(item, (list, tuple)) and item and all(isinstance(part, str) for part in item):

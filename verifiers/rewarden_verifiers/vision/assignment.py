@@ -1,4 +1,4 @@
-"""Assigns predictions to expected items, each used once."""
+"""Assigns predictions to expected items, each of which is used once."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Gains = Sequence[Sequence[float]]
 
 
 def assign(gains: Gains, matching: Matching, order: Sequence[int]) -> Pairs:
-    """Pairs (row, column) with a positive gain, no row and no column twice, in the order of the rows.
+    """Returns pairs (row, column) with a positive gain, ordered by row. Each row and each column occurs at most once.
 
-    hungarian: of the greatest sum. greedy_score: the rows choose in the given order. greedy_value: the greatest gain of
-    all is taken first. Ties go to what comes first. Raises MissingDependency if a conflict needs SciPy and it is not
+    hungarian: maximises the sum. greedy_score: the rows choose in the given order. greedy_value: takes the greatest
+    gain first. Ties go to the earlier row and column. Raises MissingDependency if a conflict needs SciPy and it is not
     installed.
     """
     if not gains or not gains[0]:
@@ -58,7 +58,7 @@ def _by_value(gains: Gains) -> Pairs:
 
 
 def _hungarian(gains: Gains) -> Pairs:
-    # Where every row's best column is its own, or all want one column, nothing needs to be weighed up.
+    # No optimisation is needed if every row prefers a different column, or all rows prefer the same one.
     favourites = [max(range(len(line)), key=line.__getitem__) for line in gains]
     wanted = [(row, column) for row, column in enumerate(favourites) if gains[row][column] > 0]
     if len({column for _, column in wanted}) == len(wanted):
@@ -77,7 +77,7 @@ def _hungarian(gains: Gains) -> Pairs:
 
 
 def warm() -> None:
-    """Import what matching needs, where it is installed."""
+    """Imports what matching needs, if it is installed."""
     try:
         import scipy.optimize  # noqa: F401
     except ModuleNotFoundError:

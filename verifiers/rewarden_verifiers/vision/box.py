@@ -1,4 +1,4 @@
-"""`box`: compares the boxes of a response with the expected ones."""
+"""`box`: compares the boxes in a response with the expected ones."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from rewarden_verifiers.vision.reading import read_all
 from rewarden_verifiers.vision.schedule import threshold_now
 
 _SHOWN = 100
-"""Boxes that are shown in a verdict."""
+"""The maximum number of boxes in a verdict."""
 _CONFUSED = 0.5
-"""The score from which a box in another scale is taken for right but for its scale."""
+"""The score from which boxes are flagged as right in another scale."""
 _CROWD_SHARE = 0.5
 _JUDGES = 16
 _EDGE = 0.01
-"""The distance from the image's border that a box must come within to be "the whole image", as a share of its size."""
+"""A box covers "the whole image" if each side is within this distance of the border, as a share of the image's size."""
 _NEARLY_ALL = 0.9
 _WHOLE = 1 - 1e-12
 """Perfect average precision; COCO's own guard against a division by zero keeps it just below 1."""
 
 
 class Predicted(NamedTuple):
-    """A box of the answer, ready to be measured; `shape` is None if it is none."""
+    """A predicted box, ready to be measured; `shape` is None if it is not a valid box."""
 
     shape: Shape | None
     label: str | None
@@ -52,7 +52,7 @@ class Result:
 
 
 class Judge:
-    """The boxes of one answer against those that are expected, at the threshold that now holds."""
+    """Compares an answer's boxes with the expected ones, at the threshold in effect."""
 
     def __init__(self, gold: Gold, params: BoxParams, size: Size | None, threshold: float | None) -> None:
         self.gold, self.params, self.size = gold, params, size
@@ -67,14 +67,14 @@ class Judge:
         return None if by is None else Shaper(self.params, self.params.format, by, self.image)
 
     def predicted(self, items: Sequence[Detection], scale: Scale) -> list[Predicted] | None:
-        """The boxes in the scale that is measured in; None where going there takes the image's size."""
+        """The boxes in the reference's scale; None if converting them requires the image's size."""
         shaper, classes = self._shapers[scale], self.params.classes
         if shaper is None:
             return None
         return [Predicted(shaper.shape(item), classes.of(item.label), item.score) for item in items]
 
     def value(self, shape: Shape, expected: Shape) -> float:
-        """The measure of a pair, at least 0 and at most 1."""
+        """The measure of a pair, clipped to the range 0 to 1."""
         value = self._measure(shape, expected)
         if not self._as_measured:
             limit = self.params.l1_limit
@@ -82,7 +82,7 @@ class Judge:
         return 0.0 if value < 0 else 1.0 if value > 1 else value
 
     def worth(self, value: float) -> float:
-        """Returns what a measure is worth: itself, or by thresholds."""
+        """Returns the credit for a measure: the measure itself, or by thresholds."""
         threshold = self.threshold
         if threshold is not None:
             return (value if self.params.keep_value else 1.0) if value >= threshold else 0.0
@@ -91,7 +91,7 @@ class Judge:
         return value
 
     def covers_all(self, shape: Shape, expected: Shape) -> bool:
-        """Returns whether a box around the whole image stands where less was expected."""
+        """Returns whether a box around the whole image was given although less was expected."""
         if self.image is None or self.params.whole_image == "keep" or self.params.family != "rectangle":
             return False
         width, height = self.image
@@ -104,7 +104,7 @@ class Judge:
         )
 
     def alone(self, one: Predicted) -> Result:
-        """One box where one is expected."""
+        """Scores one box where one is expected."""
         expected = self.gold.boxes[0]
         if one.shape is None:
             return Result(0.0, {}, ["malformed_box"], "malformed")
@@ -120,11 +120,11 @@ class Judge:
         return Result(worth, evidence, [])
 
     def together(self, boxes: Sequence[Predicted]) -> Result:
-        """Several boxes against all that are expected."""
+        """Scores several boxes against all expected ones."""
         params, golds = self.params, self.gold.counted
         ranked = sorted(range(len(boxes)), key=lambda place: -(boxes[place].score or 0.0))
         most = params.most or (len(golds) if params.aggregate == "recall" else params.usual_most)
-        # In the order in which they were written: that of the scores is a matter of matching alone.
+        # Keep the order in which the boxes were written; the order of scores matters only for matching.
         kept = [boxes[place] for place in sorted(ranked[:most])]
         flags: list[str] = []
         if any(box.shape is None for box in kept):
@@ -171,7 +171,7 @@ class Judge:
             if "whole_image" not in flags:
                 flags.append("whole_image")
             return 0.0
-        # Of matchings worth the same, the one that fits better.
+        # A tie-break: among matchings with the same credit, prefer the closer fit.
         return worth + 1e-6 * value if worth else 0.0
 
     def _aggregate(self, total: float, predicted: int, expected: int) -> float:
@@ -181,7 +181,9 @@ class Judge:
         return matched.aggregate(total, predicted, expected, params)
 
     def _average_precision(self, boxes: Sequence[Predicted], evidence: dict[str, Any]) -> float | None:
-        """COCO's, over the classes that are expected; None if none is, in this range of areas."""
+        """COCO's average precision, averaged over the expected classes; None if no class has an expected box in this
+        range of areas.
+        """
         params = self.params
         golds = self.gold.boxes
         thresholds = coco.THRESHOLDS if params.aggregate == "map" else (self.threshold or 0.5,)
@@ -208,7 +210,7 @@ class Judge:
         return coco.mean(list(by_class.values()))
 
     def _confidence(self, boxes: Sequence[Predicted], matched: set[int], evidence: dict[str, Any]) -> float:
-        """The factor that the confidences make of the score."""
+        """The factor by which the confidences scale the score."""
         earned = 0.0
         for place, box in enumerate(boxes):
             if box.score is not None and 0 <= box.score <= 1:
@@ -218,7 +220,7 @@ class Judge:
         return 1 - self.params.confidence_weight * (1 - share)
 
     def _duplicates(self, boxes: Sequence[Predicted]) -> int:
-        """Boxes that repeat an earlier one of their class."""
+        """The number of boxes that repeat an earlier box of their class."""
         least, measure = self.params.duplicate_iou, self.params.own_iou
         seen: list[Predicted] = []
         count = 0
@@ -235,7 +237,7 @@ class Judge:
         return count
 
     def _in_crowd(self, box: Predicted, crowds: Sequence[GoldBox]) -> bool:
-        """Returns whether a box lies for the most part in a region where single things are not told apart."""
+        """Returns whether most of a box lies in a crowd region, where objects are not annotated individually."""
         shared, area = self.params.own_overlap
         return box.shape is not None and any(
             shared(box.shape, crowd.shape) >= _CROWD_SHARE * area(box.shape)
@@ -245,7 +247,7 @@ class Judge:
 
 
 def _judge(gold: Gold, params: BoxParams, size: Size | None, threshold: float | None) -> Judge:
-    """The judge of a reference's answers, made once for each size and threshold."""
+    """Returns the judge of a reference's answers, cached by image size and threshold."""
     judge: Judge | None = gold.judges.get((size, threshold))
     if judge is None:
         if len(gold.judges) >= _JUDGES:
@@ -255,7 +257,9 @@ def _judge(gold: Gold, params: BoxParams, size: Size | None, threshold: float | 
 
 
 def _confused(judge: Judge, items: Sequence[Detection], score: float) -> tuple[Scale, Result] | None:
-    """The scale in which the boxes would be right, where it is not the one that was asked for."""
+    """The scale in which the boxes would be right, if it is not the requested one, and the result in that scale; None
+    if there is none.
+    """
     params = judge.params
     numbers = [value for item in items for value in (item.numbers or ())]
     if not numbers or params.family != "rectangle":
@@ -274,14 +278,14 @@ def _confused(judge: Judge, items: Sequence[Detection], score: float) -> tuple[S
 
 
 def _shown(items: Sequence[Detection], single: bool) -> Any:
-    """Returns what was judged: the numbers as they were written."""
+    """The judged boxes, with their numbers as written."""
     if single:
         return list(items[0].numbers) if items[0].numbers else None
     return [list(item.numbers) if item.numbers else None for item in items[:_SHOWN]]
 
 
 def warm() -> None:
-    """Import SciPy and Shapely, where they are installed."""
+    """Imports SciPy and Shapely, if they are installed."""
     assignment.warm()
     polygons.warm()
 
@@ -339,7 +343,7 @@ def box(
         return wrong("too_many_boxes", flags=("too_many_boxes",), **details)
     single = prepared.single
     if single and len(items) > 1:
-        # What is said twice is one answer; what a sentence calls it matters only where classes count.
+        # Repetitions count as one answer. Labels distinguish boxes only if classes count.
         items = tuple({(item.numbers, item.named, params.by_class and item.label): item for item in items}.values())
     details["extracted"] = _shown(items, single and len(items) == 1)
     if single and len(items) > 1:

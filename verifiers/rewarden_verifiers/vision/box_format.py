@@ -1,4 +1,4 @@
-"""Formats of boxes: the number and the meaning of their coordinates, and their shape."""
+"""Box formats: the number and the meaning of the coordinates, and the resulting shape."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ Shape = Any
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A format. counts: how many numbers a box has (None: any even number from 6 up). points: how many points it may be
-    written as. make(numbers, inclusive): the shape, or None if the numbers make none.
+    """A format. counts: the possible numbers of coordinates (None: any even number from 6 up). points: the possible
+    numbers of points. make(numbers, inclusive): the shape, or None if the numbers are not a valid box.
     """
 
     family: Family
@@ -31,18 +31,18 @@ class Form:
     make: Callable[[Numbers, float], Shape | None]
 
     def takes(self, count: int) -> bool:
-        """Returns whether so many numbers are a box."""
+        """Returns whether a box can have this many numbers."""
         if self.counts is None:
             return count >= 6 and count % 2 == 0
         return count in self.counts
 
     def takes_points(self, count: int) -> bool:
-        """Returns whether so many points are a box."""
+        """Returns whether a box can have this many points."""
         return count >= 3 if self.counts is None else self.points is not None and count in self.points
 
 
 def _spanned(left: float, top: float, right: float, bottom: float, extra: float) -> Shape | None:
-    # Inverted and empty boxes are not boxes: mending them would pay for what was not said.
+    # Inverted and empty boxes are invalid: repairing them would give credit for a box that the answer did not state.
     right, bottom = right + extra, bottom + extra
     return (left, top, right, bottom) if left < right and top < bottom else None
 
@@ -66,7 +66,7 @@ def _cxcywh(n: Numbers, extra: float) -> Shape | None:
 def _corners(n: Numbers, extra: float) -> Shape | None:
     across, down = n[0::2], n[1::2]
     if len(n) == 8 and (len(set(across)) != 2 or len(set(down)) != 2 or len(set(zip(across, down, strict=True))) != 4):
-        return None  # four corners of something that does not lie along the axes
+        return None  # the four corners are not an axis-aligned rectangle
     return _spanned(min(across), min(down), max(across), max(down), extra)
 
 
@@ -105,7 +105,7 @@ FORMS: dict[BoxFormat, Form] = {
 
 
 def scaled(numbers: Numbers, format: BoxFormat, by: Size, degrees: bool = True) -> Numbers:
-    """The numbers in another scale; an angle in radians."""
+    """Converts the numbers to another scale; an angle is returned in radians."""
     x, y = by
     if format == "rotated":
         angle = math.radians(numbers[4]) if degrees else numbers[4]

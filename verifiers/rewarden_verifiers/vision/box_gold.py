@@ -1,4 +1,4 @@
-"""The expected boxes of a sample, read once for all its responses."""
+"""The expected boxes of a sample, parsed once for all its responses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ANSWER = rules_of(("boxed", "answer_tag", "whole"))
 
 @dataclass(frozen=True, slots=True)
 class GoldBox:
-    """An expected box. `area`: its annotated area, where one is given."""
+    """An expected box. `area`: its annotated area, if given."""
 
     shape: Shape
     label: str | None
@@ -29,10 +29,11 @@ class GoldBox:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gold:
-    """The expected boxes. `single`: one box is asked for, not a set. `size`: the image's, if the reference tells it.
+    """The expected boxes. `single`: one box is expected, not a set. `size`: the image's size, if the reference gives
+    it.
 
-    `counted` are the boxes that are to be found, which crowd regions are not. `judges` keeps what judges answers, for
-    each size of image and threshold.
+    `counted` are the boxes to be found; crowd regions are not among them. `judges` caches the judges of answers, by
+    image size and threshold.
     """
 
     boxes: tuple[GoldBox, ...]
@@ -43,7 +44,7 @@ class Gold:
 
 
 def prepare(reference: str | list[Any] | dict[str, Any], params: BoxParams) -> Gold:
-    """The expected boxes. Raises InvalidReference for what is not a box: inverted, empty, NaN, of too few numbers."""
+    """Parses the expected boxes. Raises InvalidReference for invalid ones: inverted, empty, NaN, or too few numbers."""
     reader = BoxReader(params.gold_format)
     if isinstance(reference, str):
         items, single, size = *_from_text(reference, reader), None
@@ -75,7 +76,7 @@ def _from_text(text: str, reader: BoxReader) -> tuple[list[Detection], bool]:
 
 
 def _is_single(reference: list[Any] | dict[str, Any], found: list[Detection]) -> bool:
-    """Returns whether one box stands there by itself, and not as a list of one."""
+    """Returns whether the reference is a single box rather than a list of one."""
     if len(found) != 1:
         return False
     if isinstance(reference, list):
@@ -98,7 +99,7 @@ def _says_empty(reference: list[Any] | dict[str, Any]) -> bool:
 def _gold(item: Detection, params: BoxParams) -> GoldBox:
     if item.numbers is None:
         raise InvalidReference(f"the reference holds what is not a box: {item.problem}", path="reference")
-    # In its own scale, which is the one that is measured in.
+    # The shape stays in the reference's scale, in which everything is measured.
     shape = Shaper(params, params.gold_format, (1.0, 1.0)).shape(item)
     if shape is None:
         raise InvalidReference(

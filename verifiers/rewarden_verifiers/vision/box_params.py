@@ -167,7 +167,7 @@ class BoxParams(ImageParams):
         thresholds += [] if self.threshold is None else [self.threshold]
         thresholds += [least for least, _ in self.steps]
         if not all(0 < value <= 1 for value in thresholds):
-            # Nothing overlaps with everything: a threshold of 0 would pay for any box at all.
+            # A measure of 0 means no overlap: a threshold of 0 would give credit to any box at all.
             raise ValueError("thresholds must lie above 0 and at most at 1")
         if list(self.steps) != sorted(self.steps) or not all(0 <= worth <= 1 for _, worth in self.steps):
             raise ValueError("steps must rise, and be worth between 0 and 1")
@@ -191,23 +191,23 @@ class BoxParams(ImageParams):
 
     @cached_property
     def family(self) -> Family:
-        """Returns what is measured: polygons where the answer or the reference is one."""
+        """The kind of shape that is measured: polygons if the answer or the reference uses them."""
         families = {FORMS[self.format].family, FORMS[self.gold_format].family}
         return "polygon" if "polygon" in families else FORMS[self.format].family
 
     @cached_property
     def own_measure(self) -> Callable[[Any, Any], float]:
-        """The measure of two shapes, before it is made a worth."""
+        """The measure of two shapes, before it is converted to credit."""
         return _MEASURES[self.family][self.measure]
 
     @cached_property
     def own_iou(self) -> Callable[[Any, Any], float]:
-        """The overlap of two shapes, whatever is measured."""
+        """The IoU of two shapes, whatever the chosen measure."""
         return _MEASURES[self.family]["iou"]
 
     @cached_property
     def own_overlap(self) -> tuple[Callable[[Any, Any], float], Callable[[Any], float]]:
-        """The shared area of two shapes, and the area of one."""
+        """Functions that return the shared area of two shapes, and the area of one."""
         module = polygons if self.family == "polygon" else rectangles
         return module.shared, module.area
 
@@ -218,10 +218,10 @@ class BoxParams(ImageParams):
 
     @cached_property
     def reader(self) -> BoxReader:
-        """Returns what reads answers."""
+        """The reader of answers."""
         return BoxReader(self.format)
 
     @cached_property
     def usual_most(self) -> int:
-        """Boxes that count where `most` does not say it and the aggregate is not recall."""
+        """The number of boxes that count if `most` is not set and the aggregate is not recall."""
         return min(_USUAL_MOST, self.limit)

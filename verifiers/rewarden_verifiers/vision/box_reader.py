@@ -1,7 +1,7 @@
 """Reads boxes from JSON, lists, tags, tokens and prose, with their labels and scores.
 
-An invalid box (too few numbers, NaN, infinity) is kept with its problem. It counts as a prediction; otherwise junk
-would be free.
+Invalid boxes (too few numbers, NaN, infinity) are kept together with their problem, and count as predictions. Otherwise
+junk would cost nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rewarden_verifiers.vision.reading import MAX_DEPTH, MAX_READ, Reading, read
 
 
 class Detection(NamedTuple):
-    """A box as it was written. `numbers` is None where `problem` says why it is none."""
+    """A box as it was written. `numbers` is None if it is invalid, and `problem` says why."""
 
     numbers: tuple[float, ...] | None
     label: str | None = None
@@ -27,7 +27,7 @@ class Detection(NamedTuple):
     crowd: bool = False
     area: float | None = None
     named: BoxFormat | None = None
-    """The format that its own keys name (`x1`, `width` …), which goes before the one that was asked for."""
+    """The format given by its keys (`x1`, `width` …), which takes precedence over the requested format."""
 
 
 Boxes = Reading[Detection]
@@ -67,7 +67,7 @@ _AFTER_WORD = re.compile(
 )
 """Plain numbers between a word and the end of the line: `Box: 10, 20, 110, 220`."""
 _FOUR = re.compile(r"\[?(" + r"),\s?(".join([r"-?\d{1,8}(?:\.\d{1,9})?"] * 4) + r")\]?")
-"""The usual answer, which needs no other look at its numbers."""
+"""The most common form of an answer, whose numbers need no further checks."""
 _JOINT = re.compile(
     r"\s{0,4}(?:[,;]|to|and|-|–|->|→)?\s{0,4}"
     r"|[^\d\[\](){}]{0,24}(?:\b(?:bottom|lower)[ _-]?right\b|右下角?)[^\d\[\](){}]{0,24}",
@@ -92,8 +92,8 @@ class BoxReader:
         self._form: Form = FORMS[format]
 
     def read(self, text: str) -> Boxes:
-        """The boxes of an answer, by the most explicit form that it holds: tags, fenced JSON, JSON in the text, lists
-        of numbers in prose, named coordinates. Linear in the text; never raises.
+        """The boxes of an answer, in the most explicit form that it contains: tags, fenced JSON, JSON in the text,
+        lists of numbers in prose, named coordinates. Takes time linear in the text, and never raises.
         """
         return read_twice(text, self._read)
 
@@ -106,7 +106,7 @@ class BoxReader:
             return Reading(tuple(tagged), "tags")
         empty = False
         malformed: list[Detection] = []
-        # Every fenced block counts: a second one with another answer is a hedge.
+        # Every fenced block counts: a second block with another answer is a hedge.
         for parts, form in ((fenced(text), "fenced_json"), ([text], "json")):
             found: list[Detection] = []
             for part in parts:
@@ -126,7 +126,7 @@ class BoxReader:
         return Reading((), "none", denied=empty or denies(text))
 
     def walk(self, value: Any, found: list[Detection], label: str | None = None, depth: int = 0) -> None:
-        """All boxes of a JSON value, in order."""
+        """Collects all boxes in a JSON value, in order."""
         if depth > MAX_DEPTH or len(found) >= MAX_READ:
             return
         if isinstance(value, Mapping):
@@ -145,7 +145,7 @@ class BoxReader:
         own = [item for key, item in fields.items() if key in _BOX_KEYS]
         if own:
             if any(isinstance(item, (Mapping, list, tuple)) for item in own):
-                # Beside a box of numbers, words are a description: {"bbox": […], "region": "left"}.
+                # Next to a box of numbers, words are a description: {"bbox": […], "region": "left"}.
                 own = [item for item in own if not isinstance(item, str) or numbers_in(item[:2000])]
             for item in own:
                 if isinstance(item, Mapping):
@@ -161,12 +161,12 @@ class BoxReader:
                 return
         for key, item in fields.items():
             if isinstance(item, (list, tuple)) and only_numbers(item) and not self._form.takes(len(item)):
-                continue  # a size or a colour
+                continue  # an image size or a colour
             if isinstance(item, (Mapping, list, tuple)):
                 self.walk(item, found, label if key in _LIST_KEYS else label or key, depth + 1)
 
     def _columns(self, fields: Mapping[str, Any], found: list[Detection]) -> bool:
-        """Boxes and labels in lists beside each other, as data sets have them: `{"boxes": […], "labels": […]}`."""
+        """Reads parallel lists of boxes and labels, as in data sets: `{"boxes": […], "labels": […]}`."""
         boxes = next((fields[key] for key in ("boxes", "bboxes", "bbox") if key in fields), None)
         labels = next((fields[key] for key in ("labels", "classes", "categories", "names") if key in fields), None)
         scores = fields.get("scores")
@@ -183,7 +183,7 @@ class BoxReader:
         return True
 
     def _list(self, value: Sequence[Any], found: list[Detection], like: Detection, depth: int) -> None:
-        """A list that is a box, a list of points, or a list of boxes."""
+        """Reads a list that is a box, a list of points, or a list of boxes."""
         if depth > MAX_DEPTH or len(found) >= MAX_READ or not value:
             return
         if only_numbers(value):
@@ -231,7 +231,7 @@ class BoxReader:
         return found
 
     def _groups(self, text: str) -> list[Detection]:
-        """Lists of numbers in brackets; lists of two that stand side by side are the points of one box."""
+        """Lists of numbers in brackets. Adjacent lists of two numbers are the points of one box."""
         found: list[Detection] = []
         points: list[str] = []
         begin = end = 0
@@ -263,7 +263,7 @@ class BoxReader:
         return [item for item in found if item.problem != "malformed"] or found
 
     def _named(self, text: str) -> list[Detection]:
-        """Plain numbers after a word that says what they are."""
+        """Plain numbers after a word that announces them."""
         matches = islice(_AFTER_WORD.finditer(text), MAX_READ)
         return [self._flat(numbers_in(match.group(1))) for match in matches]
 
@@ -287,16 +287,16 @@ class BoxReader:
 
 
 def _misread(found: Sequence[Detection], text: str) -> bool:
-    """Returns whether "JSON" was only brackets of prose: corners such as `[1, 2], [3, 4]`, which stand side by side."""
+    """Returns whether supposed JSON is only brackets in prose: adjacent corners such as `[1, 2], [3, 4]`."""
     return all(item.problem == "malformed" for item in found) and "{" not in text and "[[" not in text
 
 
 def _label_before(text: str, at: int) -> str | None:
-    """Returns what a sentence or a list says of the box that begins here: `dog: [1, 2, 3, 4]`."""
+    """The label in front of a box in a sentence or a list: `dog: [1, 2, 3, 4]`."""
     label = _PROSE_LABEL.search(text, max(0, at - 60), at)
     return label.group(1).strip() if label else None
 
 
 def _beside(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns what an object says of its box beside the box."""
+    """The fields of an object that describe its box."""
     return {key: fields[key] for key in (*_LABEL_KEYS, *_SCORE_KEYS, "iscrowd", "crowd", "area") if key in fields}

@@ -1,4 +1,4 @@
-"""Turns the numbers of a box into the shape that is measured."""
+"""Turns a box's numbers into the shape to measure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from rewarden_verifiers.vision.frames import Size
 
 
 class Shaper:
-    """Makes shapes of boxes whose coordinates are multiplied by `by`, cut at the border of `image` if so asked."""
+    """Makes the shapes of boxes. Coordinates are multiplied by `by`, and shapes are clipped at the border of `image` if
+    the parameters say so.
+    """
 
     def __init__(self, params: BoxParams, format: BoxFormat, by: Size, image: Size | None = None) -> None:
         self._format, self._by = format, by
@@ -22,7 +24,7 @@ class Shaper:
         self._as_written = format == "xyxy" and not changed
 
     def shape(self, item: Detection) -> Shape | None:
-        """The shape; None if the numbers are inverted, empty or cross themselves, or are none."""
+        """The shape; None if there are no numbers, or if they are inverted, empty or self-intersecting."""
         numbers = item.numbers
         if numbers is None:
             return None

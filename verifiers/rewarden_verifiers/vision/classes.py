@@ -10,14 +10,14 @@ _ARTICLE = re.compile(r"(?:the|an?) (?=.)")
 
 
 def plain_name(name: str) -> str:
-    """A name without what carries no meaning: case, an article, blanks, hyphens, underscores, quotes, a full stop."""
+    """A name in lower case, without an article, blanks, hyphens, underscores, quotes or a full stop."""
     plain = _GAPS.sub(" ", name.strip(" \t\r\n\"'`*.")).strip().casefold()
     article = _ARTICLE.match(plain)
     return plain[article.end() :] if article else plain
 
 
 class Classes:
-    """Names to canonical names, by a table of aliases. Raises ValueError for an alias of two names."""
+    """Maps names to canonical names by a table of aliases. Raises ValueError if an alias belongs to two names."""
 
     def __init__(self, aliases: Mapping[str, Sequence[str]]) -> None:
         self._canonical: dict[str, str] = {}

@@ -24,14 +24,14 @@ _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 class Time(NamedTuple):
-    """A time: its value, and the unit that was written with it, which is None if none was."""
+    """A time: its value, and the unit written with it, or None."""
 
     value: float
     unit: Literal["seconds", "frames"] | None = None
 
 
 def time_of(value: Any) -> Time | None:
-    """A number, a text of a number with or without a unit, or a time code; None for anything else."""
+    """Parses a number, a text with a number and an optional unit, or a time code; returns None for anything else."""
     if not isinstance(value, str):
         found = number(value)
         return None if found is None else Time(found)

@@ -1,8 +1,8 @@
-"""Average precision as COCO defines it, for the one image of a sample, equal to `pycocotools.cocoeval` 2.0.
+"""Average precision as COCO defines it, for the single image of a sample; it equals `pycocotools.cocoeval` 2.0.
 
 Detections are matched in the order of their scores; each takes the unmatched expected box with the highest IoU above
-the threshold (the last of equal ones). Crowd regions and boxes outside the range of areas are ignored: matching them
-neither pays nor costs. Precision is made monotone and read at the 101 recalls 0, 0.01 … 1.
+the threshold (the last one in a tie). Crowd regions and boxes outside the range of areas are ignored: matching them
+neither helps nor hurts. Precision is made monotone and read at the 101 recalls 0, 0.01 … 1.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ AREAS: dict[Area, tuple[float, float]] = {
     "medium": (32.0**2, 96.0**2),
     "large": (96.0**2, 1e10),
 }
-"""Squared pixels, ends included."""
+"""Areas in square pixels, both ends included."""
 
 _SPREAD = (0.95 - 0.5) / 9
-# As NumPy's linspace makes them: the last bit decides where an IoU lies on a threshold.
+# As NumPy's linspace computes them: the last bit decides whether an IoU reaches a threshold.
 THRESHOLDS = (*(0.5 + place * _SPREAD for place in range(9)), 0.95)
 RECALLS = (*(place * 0.01 for place in range(100)), 1.0)
 _EPSILON = 2.220446049250313e-16
@@ -34,7 +34,7 @@ _EPSILON = 2.220446049250313e-16
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """A labelled box. `size` is its annotated area, which for outlines is not that of the box."""
+    """A labelled box. `size` is its annotated area, which differs from the box's area if it has an outline."""
 
     box: Rectangle
     size: float
@@ -43,7 +43,7 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class Detected:
-    """A predicted box; None where what was predicted is not a box, which is a false alarm."""
+    """A predicted box; None if the prediction is invalid, which counts as a false positive."""
 
     box: Rectangle | None
     score: float
@@ -51,14 +51,14 @@ class Detected:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """One class at one threshold: the average precision and the greatest recall."""
+    """The curve of one class at one threshold: the average precision and the highest recall."""
 
     precision: float
     recall: float
 
 
 def overlap(box: Rectangle | None, expected: Expected) -> float:
-    """IoU; with a crowd region the share of the detection that lies in it."""
+    """IoU; for a crowd region, the share of the detection that lies in it."""
     if box is None:
         return 0.0
     other = expected.box
@@ -74,9 +74,10 @@ def overlap(box: Rectangle | None, expected: Expected) -> float:
 def curves(
     expected: Sequence[Expected], detected: Sequence[Detected], thresholds: Sequence[float], most: int, within: Area
 ) -> list[Curve] | None:
-    """For each threshold the curve of one class; None where nothing of the class is expected, so that none is defined.
+    """Returns the curve of one class for each threshold; None if no box of the class is expected, because precision is
+    then undefined.
 
-    most: detections that count, those of the highest scores.
+    most: the number of detections that count, by highest score.
     """
     low, high = AREAS[within]
     ignored = [item.crowd or not low <= item.size <= high for item in expected]
@@ -111,7 +112,7 @@ def _curve(
             right += 1
         elif chosen is None and not beyond:
             wrong += 1
-        # What is ignored stays in the list, as pycocotools has it: it repeats the point before it.
+        # Ignored detections stay in the list, as in pycocotools: they repeat the previous point.
         recalls.append(right / positives)
         precisions.append(right / (wrong + right + _EPSILON))
     for place in range(len(precisions) - 1, 0, -1):
@@ -128,7 +129,7 @@ def _curve(
 def _choice(
     golds: Sequence[Expected], skip: Sequence[bool], taken: Sequence[bool], row: Sequence[float], threshold: float
 ) -> int | None:
-    """The expected box that a detection matches. Those that are ignored come last, and only where no other matches."""
+    """The expected box that a detection matches. Ignored boxes are matched only if no other box matches."""
     best = min(threshold, 1 - 1e-10)
     chosen: int | None = None
     for place, value in enumerate(row):
@@ -142,5 +143,5 @@ def _choice(
 
 
 def mean(values: Sequence[float]) -> float:
-    """The mean, summed without loss."""
+    """The mean, summed without rounding errors."""
     return math.fsum(values) / len(values)

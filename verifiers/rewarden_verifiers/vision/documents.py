@@ -1,4 +1,4 @@
-"""Forms of written answers: JSON in fences and in prose, markup around words, and denials that there are any items."""
+"""Parses written answers: JSON in fences and in prose, markup around words, and statements that nothing is there."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 MAX_DEPTH = 24
-"""Brackets within brackets beyond which a value is not read: no list of boxes is that deep."""
+"""The maximum depth of brackets in a value that is parsed: no list of boxes is that deep."""
 
 _FENCE = re.compile(r"```[ \t]{0,4}[\w+-]{0,16}[ \t]{0,4}\n?")
 _TOKEN = re.compile(r'["\[\]{}\n]|\\.')
@@ -16,7 +16,7 @@ _WORDS = re.compile(r"\b(?:None|True|False)\b")
 _AS_JSON = {"None": "null", "True": "true", "False": "false"}
 
 _TEXT_COMMAND = re.compile(r"\\(?:text|textbf|mathrm|mathbf|operatorname)\s?\{([^{}]{0,200})\}")
-# A mark between two digits is an operator, not an ornament: "3*4" must not become 34.
+# Between two digits, a mark is an operator and not markup: "3*4" must not become 34.
 _MARK = re.compile(r"\\(?:left|right|big[lr]?)(?![A-Za-z])|(?<!\d)[*`$]|[*`$](?!\d)")
 _SPACE = re.compile(r"\\[,;:! ]|\\quad(?![A-Za-z])")
 _ARROW = re.compile(r"\\(?:to|rightarrow)(?![A-Za-z])")
@@ -45,7 +45,7 @@ _NOT = (
     r"(?<!who )(?<!which )(?<!that )\b(?:(?:is|are|was|were|do|does|did|has|have|had|will|can|could)(?:n't| not| never)"
     r"|cannot|can't)"
 )
-# A negation counts where it is tied to being or to happening: "not far from the door" denies nothing.
+# A negation counts only next to a verb of being or happening: "not far from the door" denies nothing.
 _DENIAL = re.compile(
     rf"\bthere(?:'s| is| are| was| were) (?:{_NO} |none\b|nothing\b|not (?:a|an|any|one|such)\b)"
     r"|\bthere (?:is|are|was|were)n't (?:a|an|any|one|such)\b"
@@ -68,7 +68,7 @@ _DENIAL = re.compile(
 
 
 def fenced(text: str) -> list[str]:
-    """The contents of the fenced blocks, in order; one that never closes ends with the text."""
+    """The contents of the fenced blocks, in order. An unclosed block extends to the end of the text."""
     if "```" not in text:
         return []
     marks = list(_FENCE.finditer(text))
@@ -80,22 +80,21 @@ def fenced(text: str) -> list[str]:
 
 
 def values_in(text: str) -> list[Any]:
-    """Every outermost list or object that is JSON, or Python's spelling of it."""
+    """Every outermost list or object in JSON or Python syntax."""
     return [value for _, value in placed_values(text)]
 
 
 def placed_values(text: str) -> list[tuple[int, Any]]:
-    """The same, with the places where they begin. One pass, each part parsed at most twice."""
+    """The values of `values_in` with their start positions. Makes one pass, and parses each part at most twice."""
     if "[" not in text and "{" not in text:
         return []
     return [(start, value) for start, end in _spans(text) if (value := _parsed(text[start:end])) is not None]
 
 
 def says_nothing(value: Any) -> bool:
-    """Returns whether a JSON value is an answer that nothing is there: `[]`, `{}`, `[[]]`, `[null, null]`, `{"boxes":
-    []}`.
+    """Returns whether a JSON value says that nothing is there: `[]`, `{}`, `[[]]`, `[null, null]`, `{"boxes": []}`.
 
-    An empty list may are next to other fields; null alone may not, unless all of them are.
+    An empty list counts even next to other fields; null counts only if all fields are null.
     """
     if not isinstance(value, (list, dict)):
         return False
@@ -109,7 +108,7 @@ def says_nothing(value: Any) -> bool:
 
 
 def hollow(value: Any) -> bool:
-    """Returns whether a JSON value holds nothing but null, however deep."""
+    """Returns whether a JSON value contains nothing but null at any depth."""
     if isinstance(value, dict):
         return all(hollow(item) for item in value.values())
     if isinstance(value, list):
@@ -118,7 +117,7 @@ def hollow(value: Any) -> bool:
 
 
 def unmarked(text: str) -> str:
-    """The text without Markdown's and LaTeX's ornaments, and with the usual signs for their wide or rare variants."""
+    """Removes Markdown and LaTeX markup from a text, and replaces full-width and rare variants of characters."""
     text = _MARK.sub("", _TEXT_COMMAND.sub(r"\1", text))
     text = _ARROW.sub(" to ", _SPACE.sub(" ", text)).translate(_SIGNS)
     return _INDEX.sub(r"\1\2", text)
@@ -127,7 +126,7 @@ def unmarked(text: str) -> str:
 def denies(text: str) -> bool:
     """Returns whether a short answer says in words that nothing is there, or that it never happens.
 
-    Not knowing is not a denial, nor is a negation of something else. Linear in the text.
+    Not knowing is not a denial, nor is the negation of something else. Takes time linear in the text.
     """
     if not 0 < len(text) <= _LONGEST_DENIAL:
         return False
@@ -138,7 +137,7 @@ def denies(text: str) -> bool:
 
 
 def _spans(text: str) -> list[tuple[int, int]]:
-    """Returns where outermost brackets open and close, as far as they balance."""
+    """The start and end of each outermost pair of balanced brackets."""
     found: list[tuple[int, int]] = []
     opened: list[str] = []
     start = deepest = 0
@@ -146,7 +145,7 @@ def _spans(text: str) -> list[tuple[int, int]]:
     for match in _TOKEN.finditer(text):
         token = match.group()
         if quoted:
-            quoted = token not in '"\n'  # no string of JSON goes over a line's end: a stray quote spoils one line
+            quoted = token not in '"\n'  # JSON strings do not span lines, so a stray quote spoils only its own line
         elif token == '"':
             quoted = bool(opened)
         elif token in "[{":

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from rewarden_verifiers.vision.numerals import number
 
 Scale = Literal["pixel", "unit", "thousand"]
-"""`pixel`: of the image; `unit`: 0 to 1; `thousand`: 0 to 1000, as many models are trained to write."""
+"""`pixel`: pixels of the image; `unit`: 0 to 1; `thousand`: 0 to 1000, as many models are trained to write."""
 
 SCALES: tuple[Scale, ...] = ("pixel", "unit", "thousand")
 Size = tuple[float, float]
@@ -34,7 +34,7 @@ def size_of(value: Any) -> Size | None:
 
 
 def extent(scale: Scale, size: Size | None) -> Size | None:
-    """Returns how far the image reaches in a scale; None: in pixels of an image whose size nobody told."""
+    """The image's width and height in a scale; None for pixels of an image of unknown size."""
     if scale == "unit":
         return (1.0, 1.0)
     if scale == "thousand":
@@ -43,7 +43,7 @@ def extent(scale: Scale, size: Size | None) -> Size | None:
 
 
 def factors(given: Scale, wanted: Scale, size: Size | None) -> Size | None:
-    """Returns what x and y are multiplied by to go from one scale to the other; None if that needs an unknown size."""
+    """The factors that convert x and y from one scale to the other; None if the image's size is needed but unknown."""
     if given == wanted:
         return (1.0, 1.0)
     before, after = extent(given, size), extent(wanted, size)

@@ -1,6 +1,6 @@
 """Reads intervals from JSON, tags and prose ("from 3.2 to 8.5 seconds", "00:03 - 00:08").
 
-An invalid interval (NaN, three ends) is kept as None and counts as a prediction.
+An invalid interval (NaN, three end points) is kept as None and counts as a prediction.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from rewarden_verifiers.vision.documents import denies, values_in
 from rewarden_verifiers.vision.reading import MAX_DEPTH, MAX_READ, Reading, read_json, read_twice
 
 Span = tuple[Time, Time] | None
-"""An interval as it was written: its start and end; None if it is none."""
+"""An interval as it was written: its start and end, or None if it is invalid."""
 
 _UNITS = ("sec", "s", "frame", "second", "seconds", "timestamp")
 _STARTS = ("start", "start_time", "starttime", "begin", "begin_time", "from", *(f"start_{unit}" for unit in _UNITS))
@@ -24,7 +24,7 @@ _JOINT = (
     r"(?:\s{0,3}(?:up\s{1,2})?(?:to|-|–|—|−|~|until|till|through|and|,|;|→|->|-->|\.\.\.?)\s{0,3}(?:the\s{1,2})?"
     + _ABOUT
     + r"(?:frames?\s{1,2})?"
-    # "lasts" takes "until": without it a length follows, and no end.
+    # "lasts" requires "until": otherwise a duration follows, not an end.
     r"|[\s,;.→-]{1,6}(?:and\s{1,2})?(?:it\s{1,2})?(?:(?:ends?|ending|stops?|finish(?:es)?)"
     r"(?:[ _](?:time|until|timestamp|seconds?))?|(?:lasts?|continues?)\s(?:until|till|up\sto|to))\s{0,3}(?:at|:|=)?"
     r"\s{0,3}(?:the\s{1,2})?" + _ABOUT + r"(?:frame\s{1,2})?)"
@@ -37,16 +37,17 @@ _COUNTED = re.compile(
     r"[A-Za-z]{3}",
     re.IGNORECASE,
 )
-"""A word behind two numbers that may be what is counted: "2-3 people"."""
+"""A word after two numbers that may be the thing counted: "2-3 people"."""
 _TAGGED = re.compile(
     r"<(interval|time|timestamps?|span|segment|moment|period|window)>([^<>]{0,2000})</\1>", re.IGNORECASE
 )
 
 
 def read_spans(text: str) -> Reading[Span]:
-    """The intervals of an answer, by the most explicit form that it holds: tags, fenced JSON, JSON in the text, prose.
+    """The intervals of an answer, in the most explicit form that it contains: tags, fenced JSON, JSON in the text,
+    prose.
 
-    Linear in the text; never raises.
+    Takes time linear in the text, and never raises.
     """
     return read_twice(text, _read)
 
@@ -68,7 +69,7 @@ def _read(text: str) -> Reading[Span]:
 
 
 def walk(value: Any, found: list[Span], depth: int = 0) -> None:
-    """All intervals of a JSON value, in order."""
+    """Collects all intervals in a JSON value, in order."""
     if depth > MAX_DEPTH or len(found) >= MAX_READ:
         return
     if isinstance(value, Mapping):
@@ -82,7 +83,7 @@ def walk(value: Any, found: list[Span], depth: int = 0) -> None:
         for item in fields.values():
             if isinstance(item, (Mapping, list, tuple)):
                 walk(item, found, depth + 1)
-        if len(found) == before:  # otherwise its texts are reasons and descriptions
+        if len(found) == before:  # otherwise its strings are reasons and descriptions
             for item in fields.values():
                 if isinstance(item, str):
                     found += _prose(item)
@@ -123,8 +124,8 @@ def _inner(text: str) -> list[Span]:
 
 
 def _prose(text: str) -> list[Span]:
-    """Ranges in a text. A unit after the second time holds for the first as well: "3 to 8 minutes". Where some carry a
-    unit, numbers of something else are none: "2-3 people walk in from 3 to 8 seconds".
+    """Ranges in prose. A unit after the second time also applies to the first: "3 to 8 minutes". If some ranges have a
+    unit, numbers that count something else are dropped: "2-3 people walk in from 3 to 8 seconds".
     """
     found: list[Span] = []
     counted: set[int] = set()

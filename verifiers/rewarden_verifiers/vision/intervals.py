@@ -1,4 +1,4 @@
-"""Intervals of time, in seconds: overlap of two, and of two sets."""
+"""Intervals of time in seconds: the overlap of two intervals, and of two sets of intervals."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ Interval = tuple[float, float]
 
 
 def length(interval: Interval) -> float:
-    """Returns how long it lasts."""
+    """The duration."""
     return interval[1] - interval[0]
 
 
 def shared(a: Interval, b: Interval) -> float:
-    """Returns how long both last at once."""
+    """The duration of the overlap."""
     return max(0.0, min(a[1], b[1]) - max(a[0], b[0]))
 
 
@@ -25,7 +25,7 @@ def iou(a: Interval, b: Interval) -> float:
 
 
 def merged(intervals: Iterable[Interval]) -> list[Interval]:
-    """The union as intervals that neither overlap nor touch, in order: what is said twice counts once."""
+    """The union as disjoint, non-touching intervals, in order: repetitions count once."""
     found: list[Interval] = []
     for start, end in sorted(intervals):
         if found and start <= found[-1][1]:
@@ -36,7 +36,7 @@ def merged(intervals: Iterable[Interval]) -> list[Interval]:
 
 
 def union_iou(a: Sequence[Interval], b: Sequence[Interval]) -> float:
-    """Intersection over union of two sets of intervals, each taken as the time that it covers."""
+    """Intersection over union of the times that two sets of intervals cover."""
     ours, theirs = merged(a), merged(b)
     common, i, j = 0.0, 0, 0
     while i < len(ours) and j < len(theirs):
@@ -50,6 +50,6 @@ def union_iou(a: Sequence[Interval], b: Sequence[Interval]) -> float:
 
 
 def clamped(interval: Interval, duration: float | None) -> Interval | None:
-    """The part within the video, or None where nothing of it is."""
+    """The part within the video, or None if it lies outside."""
     start, end = max(interval[0], 0.0), interval[1] if duration is None else min(interval[1], duration)
     return (start, end) if start < end else None

@@ -1,4 +1,4 @@
-"""Masks as COCO stores them: run lengths down the columns, as a list or compressed in a text."""
+"""Masks in COCO's format: run lengths by column, as a list or compressed in a text."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ MAX_PIXELS = 10**9
 
 
 def run_lengths(counts: str) -> list[int]:
-    """The run lengths of COCO's compressed text: groups of five bits, least first, each but the first two runs as the
-    difference to the one two before. Raises ValueError for a text that ends within a number.
+    """Decodes COCO's compressed run lengths: groups of five bits, least significant first. From the fourth run on, each
+    is stored as the difference from the run two before. Raises ValueError if the text ends within a number.
     """
     found: list[int] = []
     value = shift = 0
@@ -32,7 +32,7 @@ def run_lengths(counts: str) -> list[int]:
 
 
 class Mask:
-    """The pixels of an image that belong to a thing. Raises ValueError if the runs do not make up the image."""
+    """The pixels of an image that belong to an object. Raises ValueError if the runs do not add up to the image's size."""
 
     def __init__(self, height: int, width: int, counts: str | Sequence[int]) -> None:
         runs = run_lengths(counts) if isinstance(counts, str) else list(counts)
@@ -44,9 +44,9 @@ class Mask:
         self._ends = list(accumulate(runs))
 
     def contains(self, x: float, y: float) -> bool:
-        """Returns whether the pixel at a place belongs to it; a pixel reaches from its own number to the next."""
+        """Returns whether the pixel at a position belongs to the mask. Pixel n covers the coordinates from n to n + 1."""
         column, row = int(x // 1), int(y // 1)
         if not (0 <= column < self.width and 0 <= row < self.height):
             return False
-        # The runs begin with one of pixels outside, which may be of length 0.
+        # The first run counts pixels outside, and can have length 0.
         return bisect_right(self._ends, column * self.height + row) % 2 == 1

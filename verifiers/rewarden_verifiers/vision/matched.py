@@ -1,4 +1,4 @@
-"""The credit of items that are matched one to one, and of answers without any item."""
+"""The credit for items that are matched one to one, and for answers without any item."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from rewarden_verifiers.vision.reading import Reading
 
 
 def aggregate(total: float, predicted: int, expected: int, params: PlaceParams) -> float:
-    """One score of pairs that are worth `total` together, each at most 1: by how many were predicted (`precision`), by
-    how many were expected (`recall`), by both (`f`, F-beta), or by the greater of the two numbers (`mean`).
+    """Returns one score for pairs with a total credit of `total`, at most 1 each. The divisor is the number of
+    predictions (`precision`), of expected items (`recall`), or the greater of the two (`mean`); `f` is the F-beta of
+    precision and recall.
     """
     if not total:
         return 0.0
@@ -31,7 +32,7 @@ def aggregate(total: float, predicted: int, expected: int, params: PlaceParams) 
 def paired(
     worths: Sequence[float], predicted: int, expected: int, params: PlaceParams, evidence: dict[str, Any]
 ) -> float:
-    """The score of pairs of these worths; the evidence tells what it is made of."""
+    """The score of pairs with these credits; its components go into the evidence."""
     total = sum(worths)
     evidence |= {
         "predicted": predicted,
@@ -44,9 +45,9 @@ def paired(
 
 
 def nothing_found(found: Reading[Any], expected: bool, params: PlaceParams, details: dict[str, Any]) -> Outcome:
-    """The outcome of an answer that offers nothing: right where it says that there is none, and none is.
+    """The outcome of an answer without items: right if it says that there are none and none are expected.
 
-    expected: something is there.
+    expected: whether any are expected.
     """
     if not found.denied:
         return no_answer(**details)
@@ -61,7 +62,7 @@ def nothing_found(found: Reading[Any], expected: bool, params: PlaceParams, deta
 def outcome(
     score: float, params: PlaceParams, flags: Sequence[str], details: dict[str, Any], reason: str | None = None
 ) -> Outcome:
-    """The outcome of a score. reason: of one of 0, where it says more than `wrong`."""
+    """The outcome for a score. reason: the reason for a score of 0, if it is more specific than `wrong`."""
     if score <= 0:
         return wrong(reason or "wrong", flags=flags, **details)
     passed = score >= params.pass_score

@@ -1,4 +1,4 @@
-"""Numbers as models write coordinates and times."""
+"""Parses numbers as models write coordinates and times."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ NUMBER = (
     r"(?:[-+\u2212]?(?:\d{1,20}(?:\.\d{0,20})?|\.\d{1,20})(?:[eE][-+]?\d{1,4})?(?![\w])"
     r"|[-+]?(?i:nan|inf(?:inity)?)(?![\w]))"
 )
-"""A pattern of one number. Its parts are bounded, so that a search for it is linear in the text."""
+"""A pattern of one number. Its repetitions are bounded, so that searching takes time linear in the text."""
 
-# No two ways to read one gap: otherwise a text that fails in the end would be tried in every combination of them.
+# There is only one way to match a gap; otherwise, a text that fails late would be tried with every combination.
 GAP = r"(?:\s{1,4}(?:[,;]\s{0,4})?|[,;]\s{0,4})"
-"""A pattern of what is between two numbers."""
+"""A pattern of the separator between two numbers."""
 
 LARGEST = 1e9
-"""No coordinate, width or time is larger: beyond it areas lose their digits, and images do not reach there."""
+"""The largest coordinate, width or time. Areas of larger values lose precision, and no image is that large."""
 
 _NUMBERS = re.compile(NUMBER)
 
 
 def number(value: Any) -> float | None:
-    """A value as a finite number of sensible size, or None. Texts of numbers count, true and false do not."""
+    """Returns a value as a finite number of reasonable size, or None. Numeric texts count; true and false do not."""
     if isinstance(value, str):
         try:
             value = float(value.replace("\u2212", "-")) if len(value) <= 40 else None
@@ -32,14 +32,14 @@ def number(value: Any) -> float | None:
             return None
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
-    # The bound is asked first of an integer: one of a thousand digits is not a float at all.
+    # Check the bound before converting: an integer of a thousand digits does not fit into a float.
     if not -LARGEST <= value <= LARGEST or not math.isfinite(value):
         return None
     return float(value)
 
 
 def only_numbers(values: Sequence[Any]) -> bool:
-    """Returns whether a list holds numbers, or texts of them, and nothing else."""
+    """Returns whether a list contains only numbers or numeric texts."""
     return bool(values) and all(
         (isinstance(item, (int, float)) and not isinstance(item, bool))
         or (isinstance(item, str) and number(item) is not None)
@@ -48,5 +48,5 @@ def only_numbers(values: Sequence[Any]) -> bool:
 
 
 def numbers_in(text: str) -> list[str]:
-    """All numbers of a short text, as they are written; `nan` and `inf` among them."""
+    """All numbers in a short text as written, including `nan` and `inf`."""
     return _NUMBERS.findall(text)

@@ -1,4 +1,4 @@
-"""Options that the verifiers of places share. Each verifier's dataclass describes them."""
+"""Options shared by the verifiers of places. Each verifier's dataclass documents them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Which = Literal["all", "first", "last"]
 
 
 class PlaceParams:
-    """Options of boxes, points and intervals alike."""
+    """Options shared by boxes, points and intervals."""
 
     which: Which
     aggregate: str
@@ -29,20 +29,20 @@ class PlaceParams:
         return rules_of(self.extraction)
 
     def check_between(self, least: float, most: float, *names: str) -> None:
-        """Raises ValueError for the first of these options that does not lie between the two, ends included."""
+        """Raises ValueError for the first of these options outside the closed range from `least` to `most`."""
         for name in names:
             if not least <= getattr(self, name) <= most:
                 raise ValueError(f"{name} must lie between {least} and {most}")
 
     def check_share(self, *names: str) -> None:
-        """Raises ValueError for the first of these options that does not lie above 0 and at most at 1."""
+        """Raises ValueError for the first of these options that is not above 0 and at most 1."""
         for name in names:
             if not 0 < getattr(self, name) <= 1:
                 raise ValueError(f"{name} must lie above 0 and at most at 1")
 
 
 class ImageParams(PlaceParams):
-    """Options of boxes and points, which lie in an image."""
+    """Options shared by boxes and points."""
 
     scale: Scale
     reference_scale: Scale | None
@@ -50,16 +50,16 @@ class ImageParams(PlaceParams):
 
     @cached_property
     def measured_scale(self) -> Scale:
-        """The reference's scale, in which is measured."""
+        """The scale of all measurements, which is the reference's."""
         return self.reference_scale or self.scale
 
     def check_size(self) -> None:
-        """Raises ValueError for a size that no image has."""
+        """Raises ValueError for an impossible image size."""
         if self.size is not None and min(self.size) <= 0:
             raise ValueError("size must be a positive width and height")
 
     def size_missing(self) -> InvalidSample:
-        """The error of a sample that nobody has told the image's size of, where going between the scales takes it."""
+        """The error for a sample without an image size, if converting between scales requires it."""
         return InvalidSample(
             f"going from scale {self.scale!r} to {self.measured_scale!r} takes the image's size: give it in the "
             "reference, the parameter 'size' or the metadata",

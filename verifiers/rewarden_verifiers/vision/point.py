@@ -1,4 +1,4 @@
-"""`point`: checks that the points, clicks and actions of a response hit their targets."""
+"""`point`: checks whether the points, clicks and actions of a response hit their targets."""
 
 from __future__ import annotations
 
@@ -23,32 +23,32 @@ from rewarden_verifiers.vision.targets import Target
 
 _SHOWN = 100
 _CONFUSED = 0.5
-"""The score from which points in another scale are taken for right but for their scale."""
+"""The score from which points are flagged as right in another scale."""
 _LONGEST_TEXT = 2000
 
 Spots = Sequence[Place | None]
 
 
 class _Scaler:
-    """Brings points to the scale that is measured in."""
+    """Converts points to the reference's scale."""
 
     def __init__(self, params: PointParams, size: Size | None) -> None:
         self._params, self._size = params, size
         self.image = extent(params.measured_scale, size)
 
     def by(self, scale: Scale) -> Size | None:
-        """Returns what x and y are multiplied by; None if that takes the image's size."""
+        """The factors for x and y; None if the image's size is required but unknown."""
         return factors(scale, self._params.measured_scale, self._size)
 
     def plausible(self, spots: Spots, scale: Scale) -> bool:
-        """Returns whether points could be written in a scale: they lie within its image."""
+        """Returns whether all points lie within the image if they are in this scale."""
         reach = extent(scale, self._size)
         return reach is not None and all(
             spot is not None and 0 <= spot[0] <= reach[0] and 0 <= spot[1] <= reach[1] for spot in spots
         )
 
     def outside(self, spot: Place) -> bool:
-        """Returns whether a point, brought to the scale, lies outside of the image."""
+        """Returns whether a converted point lies outside the image."""
         if self.image is None:
             return False
         return not (0 <= spot[0] <= self.image[0] and 0 <= spot[1] <= self.image[1])
@@ -69,7 +69,9 @@ def _scaled_best(
     flags: list[str],
     evidence: dict[str, Any],
 ) -> float:
-    """The score in the scale that is asked for, or in another one that is permitted; flags one that is not."""
+    """The score in the requested scale, or in another permitted one. If a scale that is not permitted would be right,
+    it sets a flag.
+    """
     by = scaler.by(params.scale)
     if by is None:
         raise params.size_missing()
@@ -89,7 +91,7 @@ def _scaled_best(
             if "scale_confused" not in flags:
                 flags.append("scale_confused")
     if "scale_confused" in flags:
-        judge(by)  # what the evidence tells is of the scale that was asked for
+        judge(by)  # restores the evidence of the requested scale
     return score
 
 
@@ -147,7 +149,7 @@ def point(
 
 
 def _pointed(items: Spots, gold: PointGold, params: PointParams, scaler: _Scaler, details: dict[str, Any]) -> Outcome:
-    """The outcome of points where some are expected."""
+    """The outcome of points, if some are expected."""
     evidence: dict[str, Any] = details["evidence"]
     flags = ["malformed_point"] if None in items else []
     by = scaler.by(params.scale)
@@ -188,7 +190,7 @@ def _matched(
 ) -> float:
     """The score of points matched one to one with the targets."""
     if params.aggregate == "recall":
-        items = items[: len(targets)]  # a grid of points would find everything
+        items = items[: len(targets)]  # otherwise a grid of points would find everything
     gains = [[_worth(item, target, by, scaler) for target in targets] for item in items]
     pairs = assignment.assign(gains, "hungarian", range(len(items)))
     worths = [gains[row][column] for row, column in pairs]
@@ -198,7 +200,7 @@ def _matched(
 def _acted(
     texts: Sequence[str], gold: PointGold, params: PointParams, scaler: _Scaler, details: dict[str, Any]
 ) -> Outcome:
-    """The outcome of actions where some are expected."""
+    """The outcome of actions, if some are expected."""
     evidence: dict[str, Any] = details["evidence"]
     read = read_all(texts, params.acts.read, params.which)
     items = read.items
@@ -229,8 +231,8 @@ def _acted(
 
 
 def _parts(item: Action, wanted: ExpectedAction, by: Size, params: PointParams, scaler: _Scaler) -> dict[str, float]:
-    """Returns what each part that the reference has is worth. Of an action of another type none is worth anything: a
-    click at the right place is not text typed there.
+    """Returns the credit of each part that the reference has. All parts of an action of the wrong type earn nothing:
+    clicking at the right place does not type text there.
     """
     same = item.type == wanted.action.type
     parts = {"type": float(same)}
@@ -265,7 +267,7 @@ def _weighed(parts: Mapping[str, float], params: PointParams) -> float:
 
 
 def _alike(ours: str | None, theirs: str, params: PointParams) -> bool:
-    """Returns whether two texts are the same, as `text` says."""
+    """Returns whether two texts are equal, compared as the option `text` says."""
     if ours is None:
         return False
     if params.text == "exact" or ours == theirs:
@@ -277,12 +279,12 @@ def _alike(ours: str | None, theirs: str, params: PointParams) -> bool:
 
 
 def _chord(keys: str | None) -> str | None:
-    """Keys pressed together, joined in one way: "ctrl c", "ctrl+c"."""
+    """A key combination in canonical form: "ctrl c" and "ctrl+c" are equal."""
     return None if keys is None else "+".join(re.split(r"[\s+]+", keys.strip())) if keys.strip("+ ") else keys
 
 
 def _shown(item: Action) -> dict[str, Any]:
-    """Returns what was judged."""
+    """The judged action."""
     return {
         name: list(value) if isinstance(value, tuple) else value[:_LONGEST_TEXT] if isinstance(value, str) else value
         for name, value in item._asdict().items()

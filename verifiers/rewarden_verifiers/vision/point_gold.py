@@ -1,4 +1,4 @@
-"""The places to point at, or the actions to do, in a sample: read once for all its responses."""
+"""The expected points or actions of a sample, parsed once for all its responses."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LISTS = ("points", "boxes", "bboxes", "polygons", "masks", "regions", "targets"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExpectedAction:
-    """An action, and what its point must hit."""
+    """An expected action, and the targets of its points."""
 
     action: Action
     target: Target | None
@@ -35,7 +35,7 @@ class ExpectedAction:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PointGold:
-    """The expected answer: targets, or actions. `single`: one is asked for, not a set."""
+    """The expected answer: targets, or actions. `single`: one is expected, not a set."""
 
     targets: tuple[Target, ...]
     actions: tuple[ExpectedAction, ...]
@@ -44,7 +44,7 @@ class PointGold:
 
 
 def prepare(reference: str | list[Any] | dict[str, Any], params: PointParams) -> PointGold:
-    """Returns what is expected. Raises InvalidReference for what is neither a point, a region nor an action."""
+    """Parses the reference. Raises InvalidReference for anything that is not a point, a region or an action."""
     value: Any = reference
     if isinstance(reference, str):
         values = values_in(reference)
@@ -68,7 +68,7 @@ def _size(value: Any) -> Size | None:
     if not isinstance(value, Mapping):
         return None
     for key in _MASKS:
-        # A mask brings the image's size along, height first.
+        # A mask includes the image's size, height first.
         if isinstance(value.get(key), Mapping) and (pair := size_of(value[key].get("size"))) is not None:
             return pair[1], pair[0]
     return size_of(value)
@@ -90,14 +90,14 @@ def _without_prefix(item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _Maker:
-    """Makes targets of the values of a reference."""
+    """Makes targets from the values of a reference."""
 
     def __init__(self, params: PointParams, size: Size | None) -> None:
         self._params = params
         self.size = size
 
     def targets(self, value: Any) -> tuple[list[Target], bool]:
-        """The targets, and whether it is one by itself."""
+        """The targets, and whether the reference is a single one."""
         if isinstance(value, Mapping):
             for key in _LISTS:
                 if key in value:
@@ -110,7 +110,9 @@ class _Maker:
         return [self.one(item) for item in value], False
 
     def one(self, value: Any) -> Target:
-        """A target: two numbers are a point, four a box, an object says what it is, a list of points is a polygon."""
+        """A target: two numbers are a point, four are a box, an object names its kind, and a list of points is a
+        polygon.
+        """
         if isinstance(value, Mapping):
             for key in _BOXES:
                 if key in value:
@@ -137,14 +139,14 @@ class _Maker:
         return self._point(numbers) if len(numbers) == 2 else self._box(numbers)
 
     def action(self, fields: Mapping[str, Any]) -> ExpectedAction:
-        """An action with its target; where it has neither box nor point, none is asked for."""
+        """An action with its target. Without a box or a point, no target is required."""
         found = self._params.acts.walk(fields)
         if len(found) != 1:
             raise InvalidReference("an action of the reference is none, or several in one text", path="reference")
         action = found[0]
         target = end = None
         for key in (*_BOXES, *_POLYGONS, *_MASKS, *_POINTS, "target"):
-            # What has no place is written as [-1, -1], [-100, -100] or null in some sets of data.
+            # Some data sets write [-1, -1], [-100, -100] or null for a missing position.
             if key in fields and fields[key] not in (None, [], "") and not _nowhere(fields[key]):
                 target = self.one({key: fields[key]} if key != "target" else fields[key])
                 break
@@ -185,7 +187,7 @@ class _Maker:
 
     @staticmethod
     def _polygon(value: Any) -> Target:
-        if isinstance(value, (list, tuple)) and len(value) == 1:  # COCO has a list of outlines
+        if isinstance(value, (list, tuple)) and len(value) == 1:  # COCO stores a list of outlines
             value = value[0]
         flat = isinstance(value, (list, tuple)) and value and not isinstance(value[0], (list, tuple))
         numbers = _numbers(value if flat else [part for point in _listed(value) for part in _listed(point)])

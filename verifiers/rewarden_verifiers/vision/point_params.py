@@ -107,7 +107,7 @@ class PointParams(ImageParams):
 
     @cached_property
     def action_names(self) -> dict[str, str]:
-        """Further names of types of actions, to the usual ones. Raises ValueError for a name of two types."""
+        """Maps further names of action types to the canonical ones. Raises ValueError if a name belongs to two types."""
         found: dict[str, str] = {}
         for name, others in (self.actions or {}).items():
             for other in (name, *others):
@@ -118,10 +118,10 @@ class PointParams(ImageParams):
 
     @cached_property
     def points(self) -> PointReader:
-        """Returns what reads points."""
+        """The reader of points."""
         return PointReader(centers=self.boxes == "center")
 
     @cached_property
     def acts(self) -> ActionReader:
-        """Returns what reads actions."""
+        """The reader of actions."""
         return ActionReader(self.points, self.action_names)

@@ -33,7 +33,7 @@ _AFTER_WORD = re.compile(
 )
 """Plain numbers between a word and the end of the line: `Coordinates: 120, 215`."""
 _PAIR = re.compile(r"[\[(]?(-?\d{1,8}(?:\.\d{1,9})?),\s?(-?\d{1,8}(?:\.\d{1,9})?)[\])]?")
-"""The usual answer, which needs no other look at its numbers."""
+"""The most common form of an answer, whose numbers need no further checks."""
 _TAGGED = re.compile(
     r"<points?>([^<>]{0,2000})</|<\|point_start\|>([^<>]{0,2000})<\||<points?((?:\s{1,4}\w{1,12}=[\"'][^\"'<>]{0,80}[\"'])+)",
     re.IGNORECASE,
@@ -47,15 +47,15 @@ _NAMED = re.compile(
 
 
 class PointReader:
-    """Reads points. centers: a box stands for its centre; otherwise it is not a point."""
+    """Reads points. centers: whether a box counts as its centre; otherwise it is not a point."""
 
     def __init__(self, centers: bool) -> None:
         self._centers = centers
 
     def read(self, text: str) -> Points:
-        """The points of an answer, by the most explicit form that it holds: tags, fenced JSON, JSON in the text,
-        numbers in brackets, named coordinates; of a turn `Thought: … Action: …` those of the action. Linear in the
-        text; never raises.
+        """The points of an answer, in the most explicit form that it contains: tags, fenced JSON, JSON in the text,
+        numbers in brackets, named coordinates. In a turn `Thought: … Action: …`, only those of the action count. Takes
+        time linear in the text, and never raises.
         """
         acting = action_part(text)
         found = read_twice(text if acting is None else acting, self._read)
@@ -79,7 +79,7 @@ class PointReader:
         return Reading((), "none", denied=read.denied or denies(text))
 
     def walk(self, value: Any, found: list[Place | None], depth: int = 0) -> None:
-        """All points of a JSON value, in order."""
+        """Collects all points in a JSON value, in order."""
         if depth > MAX_DEPTH or len(found) >= MAX_READ:
             return
         if isinstance(value, Mapping):
@@ -105,7 +105,7 @@ class PointReader:
                         self.walk(item, found, depth + 1)
 
     def place(self, values: Sequence[Any]) -> Place | None:
-        """Two numbers as a point; four as the centre of a box, where that is asked for."""
+        """Two numbers as a point; four as the centre of a box, if boxes are permitted."""
         numbers = [number(value) for value in values]
         if len(numbers) == 4 and self._centers:
             left, top, right, bottom = numbers
@@ -148,8 +148,8 @@ class PointReader:
 
 
 def place_keys(fields: Mapping[str, Any]) -> list[str]:
-    """The keys of an object that say where it points. Beside a point, its box is left out, and words describe it:
-    `{"target": "the OK button", "point": [1, 2]}`.
+    """The keys of an object that give a position. Next to a point, the object's box is ignored, and words describe the
+    point: `{"target": "the OK button", "point": [1, 2]}`.
     """
     keys = [key for key in fields if key in POINT_KEYS or key in BOX_KEYS]
     if any(isinstance(fields[key], (Mapping, list, tuple)) for key in keys):

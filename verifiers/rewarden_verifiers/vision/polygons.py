@@ -12,7 +12,7 @@ from typing import Any
 from rewarden.errors import MissingDependency
 
 MAX_CORNERS = 500
-"""Corners of a polygon that is measured: the outlines that models write have some dozens."""
+"""The maximum number of corners of a polygon: outlines written by models have a few dozen."""
 
 Corners = Sequence[tuple[float, float]]
 
@@ -28,7 +28,7 @@ def _shapely() -> Any:
 
 
 def polygon(corners: Corners) -> Any:
-    """The polygon with these corners, or None if it crosses itself, is empty, or has too many of them."""
+    """The polygon with these corners, or None if it is self-intersecting, is empty, or has too many corners."""
     if not 3 <= len(corners) <= MAX_CORNERS:
         return None
     made = _shapely().Polygon(corners)
@@ -36,7 +36,7 @@ def polygon(corners: Corners) -> Any:
 
 
 def rotated(cx: float, cy: float, width: float, height: float, angle: float) -> list[tuple[float, float]]:
-    """The corners of a box turned about its centre; the angle in radians, from the x axis towards the y axis."""
+    """The corners of a box rotated about its centre. The angle is in radians, from the x axis towards the y axis."""
     cosine, sine = math.cos(angle), math.sin(angle)
     offsets = ((-width, -height), (width, -height), (width, height), (-width, height))
     return [(cx + (x * cosine - y * sine) / 2, cy + (x * sine + y * cosine) / 2) for x, y in offsets]
@@ -48,7 +48,7 @@ def area(a: Any) -> float:
 
 
 def shared(a: Any, b: Any) -> float:
-    """The area that two polygons have in common."""
+    """The area of the intersection of two polygons."""
     return float(a.intersection(b).area)
 
 
@@ -59,7 +59,7 @@ def iou(a: Any, b: Any) -> float:
 
 
 def giou(a: Any, b: Any) -> float:
-    """Generalised IoU: less the empty share of the convex hull of both."""
+    """Generalised IoU: IoU minus the empty share of the convex hull."""
     common = shared(a, b)
     union = area(a) + area(b) - common
     around = float(a.union(b).convex_hull.area)
@@ -67,7 +67,7 @@ def giou(a: Any, b: Any) -> float:
 
 
 def warm() -> None:
-    """Import Shapely, where it is installed."""
+    """Imports Shapely, if it is installed."""
     try:
         import shapely  # noqa: F401
     except ModuleNotFoundError:

@@ -1,4 +1,4 @@
-"""Parsed answers: their items, the form of these, and denials that there are any."""
+"""Parsed answers: their items, the form of the items, and statements that there are none."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from rewarden_verifiers.vision.documents import fenced, hollow, says_nothing, un
 from rewarden_verifiers.vision.place_params import Which
 
 MAX_READ = 2000
-"""Boxes, points or intervals that are read from one answer; who writes more has written too many in any case."""
+"""The maximum number of items read from one answer; more are too many under any setting."""
 MAX_DEPTH = 8
-"""Lists and objects within others beyond which none is looked for."""
+"""The maximum nesting depth at which items are looked for."""
 
 Item = TypeVar("Item")
 
 
 class Reading(NamedTuple, Generic[Item]):
-    """An answer's items. `form` says how it was written; `denied`: it says in so many words that there is none."""
+    """An answer's items. `form`: how they were written. `denied`: the answer states that there are none."""
 
     items: tuple[Item, ...]
     form: str
@@ -25,8 +25,8 @@ class Reading(NamedTuple, Generic[Item]):
 
 
 def read_twice(text: str, read: Callable[[str], Reading[Item]]) -> Reading[Item]:
-    """The reading of a text. Where it has no items, or some outside of fences and tags, ornaments are taken off and it
-    is read again: what is in bold print is an answer, and a second one in bold print a second answer.
+    """Reads a text, and reads it again without markup if it has no items, or if some stand outside fences and tags:
+    bold print can contain the answer, or a second one.
     """
     found = read(text)
     if found.form in ("none", "prose", "json") and (plain := unmarked(text)) != text:
@@ -37,7 +37,8 @@ def read_twice(text: str, read: Callable[[str], Reading[Item]]) -> Reading[Item]
 
 
 def read_json(text: str, walk: Callable[[Any, list[Item]], None]) -> Reading[Item]:
-    """The items of a text's JSON, fenced before plain; `denied` where a part of it says that nothing is there.
+    """The items in a text's JSON, fenced blocks before plain text. `denied` is set if a part of it says that nothing is
+    there.
 
     walk: adds the items of a JSON value to a list.
     """
@@ -55,7 +56,7 @@ def read_json(text: str, walk: Callable[[Any, list[Item]], None]) -> Reading[Ite
 
 
 def read_all(texts: Sequence[str], read: Callable[[str], Reading[Item]], which: Which) -> Reading[Item]:
-    """The reading of all the answers that stand together; of several items those that count."""
+    """Reads several answers that count together, and keeps the items that `which` selects."""
     parts = [read(text) for text in texts]
     found = parts[0]
     if len(parts) > 1:

@@ -1,4 +1,4 @@
-"""Thresholds: the credit for a measure between 0 and 1, fixed, in steps, or rising during training."""
+"""Thresholds: the credit for a measure between 0 and 1, either fixed, in steps, or rising during training."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rewarden.types import Progress
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """A threshold and its start: a training step, or a share of all steps."""
+    """A threshold, and the training step or the share of all steps at which it starts."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
@@ -30,7 +30,9 @@ class Stage:
 
 
 def check_stages(stages: tuple[Stage, ...]) -> None:
-    """Raises ValueError if the first stage does not begin at 0, or the stages are not in order or of two kinds."""
+    """Raises ValueError if the first stage does not start at 0, the stages are not in order, or they mix steps and
+    shares.
+    """
     shares = {stage.from_share is not None for stage in stages[1:]}
     if len(shares) > 1:
         raise ValueError("schedule: the stages begin either all at steps or all at shares")
@@ -42,10 +44,10 @@ def check_stages(stages: tuple[Stage, ...]) -> None:
 
 
 def threshold_now(stages: tuple[Stage, ...], progress: Progress | None) -> tuple[float, dict[str, Any]]:
-    """The threshold of the last stage that the training has reached, and what is reported as effective.
+    """The threshold of the last stage that training has reached, and the values to report as effective.
 
-    Raises InvalidSample if the request does not say how far the training is: the first stage for all time would be a
-    reward that nobody asked for.
+    Raises InvalidSample if the request does not include the training progress: staying at the first stage forever would
+    be a reward that nobody asked for.
     """
     if progress is None:
         raise InvalidSample("the schedule of thresholds needs the batch's 'progress'", path="progress")

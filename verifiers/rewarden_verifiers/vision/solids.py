@@ -1,4 +1,4 @@
-"""Axis-aligned boxes in space: (x, y, z of the least corner, x, y, z of the greatest)."""
+"""Axis-aligned boxes in space: x, y, z of the lowest corner, then x, y, z of the highest."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ Solid = tuple[float, float, float, float, float, float]
 
 
 def volume(box: Solid) -> float:
-    """The product of the three sides."""
+    """The product of the three side lengths."""
     return (box[3] - box[0]) * (box[4] - box[1]) * (box[5] - box[2])
 
 
 def shared(a: Solid, b: Solid) -> float:
-    """The volume that two boxes have in common."""
+    """The volume of the intersection of two boxes."""
     common = 1.0
     for axis in range(3):
         side = min(a[axis + 3], b[axis + 3]) - max(a[axis], b[axis])
@@ -28,7 +28,7 @@ def iou(a: Solid, b: Solid) -> float:
 
 
 def giou(a: Solid, b: Solid) -> float:
-    """Generalised IoU: less the empty share of the smallest box around both."""
+    """Generalised IoU: IoU minus the empty share of the smallest box that contains both."""
     common = shared(a, b)
     union = volume(a) + volume(b) - common
     around = volume(

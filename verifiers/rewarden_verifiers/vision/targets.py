@@ -11,36 +11,36 @@ from rewarden_verifiers.vision.masks import Mask
 Norm = Literal["l1", "l2", "max"]
 Decay = Literal["linear", "exponential", "gaussian"]
 _FAINT = 0.01
-"""A worth below it is none: a tail that never ends would pay for a point anywhere."""
+"""Credit below this is rounded to 0: an endless tail would give credit to points anywhere."""
 
 
 class Target(Protocol):
-    """Something to be pointed at."""
+    """A target for points."""
 
     def worth(self, x: float, y: float) -> float:
-        """Returns what a point at this place earns, 0 to 1."""
+        """The credit of a point at this position, from 0 to 1."""
 
 
 class BoxTarget:
-    """A box; its edges belong to it."""
+    """A box, including its edges."""
 
     def __init__(self, left: float, top: float, right: float, bottom: float) -> None:
         self._box = left, top, right, bottom
 
     def worth(self, x: float, y: float) -> float:
-        """1 within, else 0."""
+        """Returns 1 inside, else 0."""
         left, top, right, bottom = self._box
         return 1.0 if left <= x <= right and top <= y <= bottom else 0.0
 
 
 class PolygonTarget:
-    """A polygon; its edges belong to it. Where it crosses itself, the even-odd rule decides."""
+    """A polygon, including its edges. If it is self-intersecting, the even-odd rule applies."""
 
     def __init__(self, corners: Sequence[tuple[float, float]]) -> None:
         self._edges = list(zip(corners, [*corners[1:], corners[0]], strict=True))
 
     def worth(self, x: float, y: float) -> float:
-        """1 within, else 0."""
+        """Returns 1 inside, else 0."""
         inside = False
         for (ax, ay), (bx, by) in self._edges:
             cross = (bx - ax) * (y - ay) - (by - ay) * (x - ax)
@@ -52,18 +52,18 @@ class PolygonTarget:
 
 
 class MaskTarget:
-    """The pixels of a mask; the point is brought to pixels first."""
+    """The pixels of a mask. Points are converted to pixels first."""
 
     def __init__(self, mask: Mask, across: float, down: float) -> None:
         self._mask, self._across, self._down = mask, across, down
 
     def worth(self, x: float, y: float) -> float:
-        """1 on a pixel of the mask, else 0."""
+        """Returns 1 on a pixel of the mask, else 0."""
         return float(self._mask.contains(x * self._across, y * self._down))
 
 
 class PointTarget:
-    """A point: full worth within the tolerance, beyond it less by the decay, or nothing without one."""
+    """A point: full credit within the tolerance; beyond it, decaying credit, or none if no decay is set."""
 
     def __init__(
         self, x: float, y: float, *, tolerance: float, norm: Norm, decay: Decay | None, decay_length: float
@@ -72,7 +72,7 @@ class PointTarget:
         self._tolerance, self._norm, self._decay, self._length = tolerance, norm, decay, decay_length
 
     def worth(self, x: float, y: float) -> float:
-        """By the distance."""
+        """Returns the credit by distance."""
         across, down = abs(x - self._x), abs(y - self._y)
         if self._norm == "l1":
             distance = across + down

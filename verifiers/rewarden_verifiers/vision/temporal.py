@@ -1,4 +1,4 @@
-"""`temporal`: compares the intervals of a response with the expected parts of a video."""
+"""`temporal`: compares the intervals in a response with the expected parts of a video."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class TemporalParams(PlaceParams):
             if value is not None and not 0 < value <= 1e9:
                 raise ValueError(f"{name} must be above 0")
         if not all(0 < value <= 1 for value in self.thresholds):
-            # Every interval reaches an IoU of 0: such a threshold would pay for any.
+            # Every interval reaches an IoU of 0, so a threshold of 0 would give credit to any interval.
             raise ValueError("thresholds must lie above 0 and at most at 1")
         if list(self.thresholds) != sorted(set(self.thresholds)):
             raise ValueError("thresholds must rise")
@@ -85,7 +85,7 @@ class TemporalParams(PlaceParams):
         self.rules  # noqa: B018 - worked out now, so that a mistake is told once and not for each sample
 
     def worth(self, value: float) -> float:
-        """Returns what an IoU is worth: itself, or the share of the thresholds that it reaches."""
+        """The credit for an IoU: the IoU itself, or the share of the thresholds that it reaches."""
         if not self.thresholds:
             return value
         return sum(value >= least for least in self.thresholds) / len(self.thresholds)
@@ -93,18 +93,18 @@ class TemporalParams(PlaceParams):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moments:
-    """The expected intervals, as they were written. `single`: one interval is asked for, not a set."""
+    """The expected intervals as written. `single`: one interval is expected, not a set."""
 
     spans: tuple[tuple[Time, Time], ...]
     single: bool
     fps: float | None
     duration: float | None
     seconds: dict[float | None, tuple[Interval, ...]] = field(default_factory=dict)
-    """The intervals in seconds, for each frame rate."""
+    """The intervals in seconds, by frame rate."""
 
 
 def prepare(reference: str | list[Any] | dict[str, Any], params: TemporalParams) -> Moments:
-    """The expected intervals. Raises InvalidReference for what is none."""
+    """Parses the expected intervals. Raises InvalidReference for invalid ones."""
     fps = duration = None
     if isinstance(reference, str):
         spans = read_spans(reference.strip())
@@ -142,7 +142,9 @@ def _is_listed(reference: Any) -> bool:
 
 
 def _in_seconds(ends: tuple[Time, Time], unit: TimeUnit, fps: float | None) -> Interval | None:
-    """The interval, or None if its end is not later than its start. Raises InvalidSample for want of `fps`."""
+    """The interval in seconds, or None if its end is not later than its start. Raises InvalidSample if `fps` is
+    missing.
+    """
     values = []
     for time in ends:
         if (time.unit or unit) == "seconds":
@@ -174,7 +176,7 @@ def _written(item: Span, params: TemporalParams, fps: float | None) -> Interval 
     if item is None:
         return None
     if fps is None and "frames" in [time.unit for time in item] and params.unit == "seconds":
-        return None  # seconds were asked for: the answer is not in a unit that can be told
+        return None  # frames cannot be converted to the requested seconds without `fps`
     return _in_seconds(item, params.unit, fps)
 
 
@@ -256,7 +258,8 @@ def _judged(
             flags.append("whole_video")
         sound.append(one)
     if whole and duration and params.aggregate == "union" and "whole_video" not in flags:
-        # The same in pieces: together they leave out no more than one piece may.
+        # The same rule for the video in pieces: together they count as the whole if they leave out no more than one
+        # interval may.
         parts = [part for one in sound if one is not None and (part := clamped(one, duration)) is not None]
         if sum(map(length, merged(parts))) >= (1 - 2 * _EDGE) * duration:
             if params.whole_video == "zero":
@@ -274,7 +277,7 @@ def _judged(
         evidence["iou"] = value
         score = params.worth(value)
     elif params.aggregate == "union":
-        # What is not an interval covers no time, but costs as if it were one more answer.
+        # An invalid interval covers no time, but lowers the score as an additional prediction would.
         value = union_iou(usable, expected) * len(usable) / len(sound)
         evidence |= {"iou": value, "predicted": len(sound), "expected": len(expected)}
         score = params.worth(value)
@@ -290,9 +293,9 @@ def _matched(
 ) -> float:
     """The score of intervals matched one to one."""
     if params.aggregate == "recall":
-        read = read[: len(expected)]  # a hundred guesses would find everything
+        read = read[: len(expected)]  # otherwise a hundred guesses would find everything
     values = [[0.0 if one is None else iou(one, other) for other in expected] for one in read]
-    # Of matchings worth the same, the one that fits better.
+    # A tie-break: among matchings with the same credit, prefer the closer fit.
     gains = [[params.worth(value) and params.worth(value) + 1e-6 * value for value in row] for row in values]
     pairs = assignment.assign(gains, params.match, range(len(read)))
     ious = [values[row][column] for row, column in pairs]

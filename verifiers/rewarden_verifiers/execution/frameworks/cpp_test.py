@@ -57,7 +57,9 @@ def _without_comments(content: str) -> str:
 
 
 def _read(content: str) -> tuple[list[str], list[str], bool]:
-    """Returns the names of a test file's tests, the names of those that it skips, and whether its text shows all tests."""
+    """Returns the names of a test file's tests, the names of those that it skips, and whether its text shows
+    all tests.
+    """
     text = bare(content, _IGNORED)
     shown = not any(
         re.match(r"[ \t]*#[ \t]*if", directive[0]) or _TEST.search(directive[0])

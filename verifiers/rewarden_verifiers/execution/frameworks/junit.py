@@ -50,7 +50,9 @@ def _foreign(content: str) -> list[str]:
 
 
 def _read(content: str) -> tuple[list[str], list[str], bool]:
-    """Returns the names of a test file's tests, the names of those that it skips, and whether its text shows all tests."""
+    """Returns the names of a test file's tests, the names of those that it skips, and whether its text shows
+    all tests.
+    """
     text = bare(content, java.IGNORED)
     names: list[str] = []
     skipped: list[str] = []
