@@ -194,5 +194,7 @@ def _reason(episode: Episode) -> str | None:
 
 
 def _differs(action: Action, observed: str) -> bool:
-    """Returns whether the policy was shown something other than what the replay observes. A tool may add its own words."""
+    """Returns whether the policy was shown something other than what the replay observes. A tool may add its
+    own words.
+    """
     return action.told is not None and observed.strip() not in action.told

@@ -30,7 +30,7 @@ from rewarden_verifiers.schema import BeforeValidator, Misfit, read
 MOST_SEED = 2**63 - 1
 
 Ended = Literal["rules", "illegal", "malformed", "too_many_steps"]
-"""Why an episode ended: by the environment's rules, because of an action, or at its step limit."""
+"""The reason why an episode ended: the environment's rules, an action, or its step limit."""
 
 
 def _whole(value: object) -> object:

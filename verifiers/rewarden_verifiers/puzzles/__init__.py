@@ -1,1 +1,1 @@
-"""Verifiers of puzzles: strict checkers, and the generators of `reasoning-gym` with their leaks closed."""
+"""Puzzle verifiers: strict checkers, and the generators of `reasoning-gym` with the leaks of their scorers closed."""

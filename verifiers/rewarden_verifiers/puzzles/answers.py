@@ -13,11 +13,11 @@ from rewarden_verifiers.outcome import no_answer, too_expensive, wrong
 _FENCE = re.compile(r"(?:```|~~~)[A-Za-z0-9_+-]{0,20}[ \t]*\n(.*?)\n?[ \t]*(?:```|~~~)", re.DOTALL)
 _TEXT = re.compile(r"\\(?:text|texttt|mathrm|mathtt)\s?\{([^{}]*)\}")
 EXCERPT = 500
-"""Characters of an answer that a verdict shows."""
+"""The number of characters of an answer that a verdict shows."""
 
 
 def find(response: str, rules: Sequence[Rule]) -> Extracted | Outcome:
-    """The answer as it is judged, or the outcome of a response that has none, several, or one that is too long."""
+    """The answer to judge, or the outcome for a response with no answer, several answers, or one that is too long."""
     for rule in rules:
         found = rule(response)
         if found is None:
@@ -34,7 +34,7 @@ def find(response: str, rules: Sequence[Rule]) -> Extracted | Outcome:
 
 
 def undressed(text: str) -> str:
-    r"""Without a code fence, dollars or `\( \)`, bold type or `\text{}` around all of it."""
+    r"""Removes a code fence, dollars or `\( \)`, bold type or `\text{}` around the whole text."""
     text = text.strip()
     fence = _FENCE.fullmatch(text)
     if fence is not None and "```" not in fence.group(1):

@@ -1,4 +1,4 @@
-"""Arithmetic on whole numbers, read by a parser that knows only `+ - * /` and brackets.
+"""Arithmetic on whole numbers, parsed by a grammar of `+ - * /` and brackets.
 
 Nothing else is evaluated: names, calls, powers, factorials, decimals and joined digits are rejected. Values are exact
 fractions.
@@ -20,7 +20,7 @@ _TOKEN = re.compile(
     re.ASCII,
 )
 _LAYOUT = re.compile(r"\\[,;:! ]|\\(?:q?quad|displaystyle|[bB]igg?[lr]?)(?![A-Za-z])")
-"""Commands that only space things out, or make a bracket larger."""
+"""Commands that only add space, or enlarge a bracket."""
 _DIGITS = re.compile(r"(\\[dt]?frac)\s{0,4}(\d)\s{0,4}(\d)", re.ASCII)
 _SPELLINGS: Mapping[str, str] = {
     **dict.fromkeys(("\u2212", "\u2013"), "-"),
@@ -33,7 +33,7 @@ _SPELLINGS: Mapping[str, str] = {
 
 
 class Malformed(Exception):
-    """The text is no such expression; says why."""
+    """The text is not such an expression; the message says why."""
 
 
 class Undefined(Exception):
@@ -42,15 +42,15 @@ class Undefined(Exception):
 
 @dataclass(slots=True)
 class Expression:
-    """A value and the numbers that are in it, in order."""
+    """A value, and the numbers in the expression, in order."""
 
     value: Fraction
     numbers: list[int] = field(default_factory=list)
 
 
 def tokens(text: str) -> list[str]:
-    """Numbers, signs and brackets, each in one spelling. Raises Malformed."""
-    # White space of any script, which the pattern does not know, may stand between them.
+    """Numbers, signs and brackets, each in canonical form. Raises Malformed."""
+    # White space of any script may separate tokens, and the pattern does not match all of it.
     text = " ".join(_DIGITS.sub(r"\1{\2}{\3}", _LAYOUT.sub(" ", text)).split())
     found: list[str] = []
     at = 0
@@ -144,6 +144,6 @@ def _divided(top: Fraction, bottom: Fraction) -> Fraction:
 
 
 def evaluate(text: str) -> Expression:
-    """The value of an expression and its numbers. Raises Malformed, and Undefined where it divides by zero."""
+    """The value of an expression, and its numbers. Raises Malformed, or Undefined for a division by zero."""
     parser = _Parser(text)
     return Expression(parser.whole(), parser.numbers)

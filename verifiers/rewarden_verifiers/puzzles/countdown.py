@@ -1,4 +1,4 @@
-"""`countdown`, and 24: an expression over the given numbers that has the given value."""
+"""`countdown` and 24: an expression over the given numbers that has the target value."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _RATIONAL = re.compile(r"-?(?:\d+(?:/\d+)?|\\frac\{\d+\}\{\d+\})", re.ASCII)
 class Countdown(Task):
     """Numbers, or cards, and a target.
 
-    numbers: each may be used as often as it stands here. Cards are `A`, `J`, `Q`, `K`. target: a whole number, or a
-    fraction as text. use: whether `all` the numbers must be used, or `some` suffice. faces: whether `J`, `Q`, `K`
-    count 11, 12, 13 (`rank`) or 10 (`ten`): the rule variants of GeneralPoints.
+    numbers: each can be used as often as it is listed. Cards are `A`, `J`, `Q`, `K`. target: a whole number, or a
+    fraction as text. use: whether `all` numbers must be used, or `some` suffice. faces: whether `J`, `Q`, `K` count 11,
+    12, 13 (`rank`) or 10 (`ten`): the rule variants of GeneralPoints.
     """
 
     numbers: tuple[int | str, ...]
@@ -56,21 +56,23 @@ class Countdown(Task):
 
 
 def _target(text: str) -> Fraction:
-    if len(text) > 40 or "e" in text.casefold():  # "1e999999999" would take all memory
+    if len(text) > 40 or "e" in text.casefold():  # "1e999999999" would exhaust memory
         raise ValueError
     return Fraction(text)
 
 
 @dataclass(frozen=True, slots=True)
 class CountdownChecker:
-    """The numbers with how often each may be used, and the target."""
+    """The numbers, how often each can be used, and the target."""
 
     numbers: Counter[int]
     target: Fraction
     all: bool
 
     def check(self, answer: str) -> Finding:
-        """`illegal` where other numbers are used, or not all (both: two mistakes); `wrong` where the value differs."""
+        """`illegal` if other numbers are used, or not all of them (both together are two mistakes); `wrong` if the
+        value differs.
+        """
         left, equals, right = answer.strip().removesuffix(".").partition("=")
         try:
             if equals and arithmetic.evaluate(right).numbers and not self._plain(right):
@@ -95,6 +97,8 @@ class CountdownChecker:
         return RIGHT
 
     def _plain(self, text: str) -> bool:
-        """Returns whether it is a number; a fraction only where the target is one, since 48/2 is no way to state 24."""
+        """Returns whether the answer is a plain number. A fraction counts as one only if the target is a fraction: 48/2
+        is not a way to state 24.
+        """
         written = "".join(arithmetic.tokens(text))
         return (_WHOLE if self.target.denominator == 1 else _RATIONAL).fullmatch(written) is not None

@@ -1,4 +1,4 @@
-"""The findings of a checker: whether an answer solves a puzzle, and how it fails if not."""
+"""The findings of a checker: whether an answer solves a puzzle, and if not, why."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """`reason` is None if the answer is right, and else `wrong` (in order, but no solution), `illegal` (it breaks a
-    rule: another number, a changed given, a wall walked through) or `malformed` (it cannot be read).
+    """The result of a check. `reason` is None if the answer is right, else `wrong` (valid, but not a solution),
+    `illegal` (it breaks a rule: another number, a changed given, a step through a wall) or `malformed` (it cannot be
+    parsed).
 
-    share: what a wrong answer gets right, from 0 to below 1, less what the best constant answer gets right.
+    share: the share of a wrong answer that is right, from 0 to below 1, after subtracting what the best constant answer
+    gets right.
     """
 
     reason: str | None = None
@@ -22,14 +24,16 @@ class Finding:
 
 
 class Checker(Protocol):
-    """A puzzle that knows its solutions."""
+    """A puzzle that can recognise its solutions."""
 
     def check(self, answer: str) -> Finding:
-        """Returns what an answer is worth. Never raises; its work is near-linear in the answer."""
+        """Checks an answer. Never raises, and takes near-linear time in the answer."""
 
 
 class Task:
-    """A puzzle as a reference has it. Its checker is made when it is read, so that a mistake in it is told then."""
+    """A puzzle as given in a reference. Its checker is made when the reference is read, so that errors in it are
+    reported then.
+    """
 
     def __post_init__(self) -> None:
         self.checker()
@@ -43,20 +47,20 @@ RIGHT = Finding()
 
 
 def wrong(why: str, share: float = 0.0, **evidence: Any) -> Finding:
-    """In order, but no solution."""
+    """A finding for a valid answer that is not a solution."""
     return Finding(reason="wrong", why=why, share=share, evidence=evidence)
 
 
 def illegal(why: str, share: float = 0.0, **evidence: Any) -> Finding:
-    """Against a rule of the puzzle."""
+    """A finding for an answer that breaks a rule of the puzzle."""
     return Finding(reason="illegal", why=why, share=share, evidence=evidence)
 
 
 def malformed(why: str) -> Finding:
-    """Not to be read as an answer to this puzzle."""
+    """A finding for a text that cannot be parsed as an answer to this puzzle."""
     return Finding(reason="malformed", why=why)
 
 
 def share_of(right: int, total: int, constant: int) -> float:
-    """The share of cells that are right, rescaled so that the best answer that is the same everywhere earns nothing."""
+    """The share of right cells, rescaled so that the best constant answer earns nothing."""
     return max(0.0, (right - constant) / (total - constant)) if total > constant else 0.0

@@ -1,6 +1,6 @@
-"""`reasoning_gym`: an item of one of the library's generators, judged by a checker of ours or by its own scorer.
+"""`reasoning_gym`: judges an item from one of the library's generators, with our own checker or the library's scorer.
 
-Our own checkers judge where the library's scorer evaluates the answer's text or accepts wrong answers:
+Our own checkers are used where the library's scorer evaluates the answer's text or accepts wrong answers:
 
     countdown, puzzle24           `parse_expr` (which is `eval`); 24 counts any four numbers within the range
     n_queens, spiral_matrix,      `eval` of the answer
@@ -11,11 +11,11 @@ Our own checkers judge where the library's scorer evaluates the answer's text or
     sudoku, mini_sudoku,          pay for numbers anywhere in the text, givens included; only one solution counts
     futoshiki, knights_knaves
 
-For those of `ALONE` the guard decides. Those of `SEEDLESS` must be stored as entries.
+For the data sets of `ALONE`, the guard decides. Items of `SEEDLESS` must be given as stored entries.
 
 `simple_integration` and `intermediate_integration` keep their scorer, `parse_expr` and all: it runs in the sandbox, on
-a text rebuilt from the answer's tokens (see `integrals`). All others are judged by their own scorer, in a worker that
-can be killed, after a guard (see `guards`).
+a text rebuilt from the answer's tokens (see `integrals`). All others are judged by the library's scorer, behind a guard
+(see `guards`), in a worker that can be killed.
 """
 
 from __future__ import annotations
@@ -47,23 +47,26 @@ from rewarden_verifiers.puzzles.queens import NQueens
 
 FULL = 1.0 - 1e-9
 FLOOR = 0.05
-"""The score that scorers give for an answer that is merely of the right form."""
+"""The score that scorers give to a wrong answer of the right form."""
 
 GRADED = frozenset({"boxnet", "knight_swap", "quantum_lock", "shortest_path", "tower_of_hanoi", "word_ladder"})
-"""Data sets whose scores between 0 and 1 are for solutions that are longer than need be, or solve a part. Elsewhere
-they are for distances, for text that holds the answer, or for the form."""
+"""Data sets whose scores between 0 and 1 are for solutions that are longer than necessary or partial. In other data
+sets, such scores are for near misses, for text that contains the answer, or for its form.
+"""
 
 ALONE = frozenset(
     {"arc_agi", "codeio", "figlet_font", "game_of_life", "game_of_life_halting", "group_anagrams", "rearc"}
 )
-"""Data sets whose guard decides: their scorers need words, fonts or boards that take a worker a second to load."""
+"""Data sets for which the guard decides: their scorers need words, fonts or boards that take a worker a second
+to load.
+"""
 
 SEEDLESS: Mapping[str, str] = {
     "codeio": "to make an item of 'codeio' the library runs code of its data",
     "game_of_life": "its generator loads libraries for drawing, which takes more time than a sample has",
     "game_of_life_halting": "its generator loads libraries for drawing, which takes more time than a sample has",
 }
-"""Data sets whose items must be stored, and why."""
+"""Data sets whose items must be given as stored entries, and why."""
 
 _NEEDED: Mapping[str, tuple[str, ...]] = {
     "boxnet": ("initial_state",),
@@ -72,19 +75,19 @@ _NEEDED: Mapping[str, tuple[str, ...]] = {
     "rubiks_cube": ("cube_size", "scramble_moves"),
     "rush_hour": ("board_config",),
 }
-"""Fields that are read by the scorers of items that have no stored answer."""
+"""The fields that scorers read from items without a stored answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Generated(Task):
     """An item. Either `entry`, as trainers store it (`question`, `answer`, `metadata`, the last as an object or as JSON
-    text), or `seed` and `index`, from which it is made again: the same in every process, but not by every version of
-    the library. `config`: the generator's own settings, where they are not its defaults.
+    text), or `seed` and `index`, from which it is generated again: identically in every process, but not with every
+    version of the library. `config`: the generator's settings that differ from its defaults.
 
-    `composite`, a mixture of others, is judged by the data set that the metadata of its entry name.
+    `composite`, a mixture of other data sets, is judged by the one that the entry's metadata names.
 
-    Making an item takes up to a second for some generators, and counts against the sample's CPU time; with settings
-    that make it slower still, store the entry.
+    With some generators, generating an item takes up to a second, which counts against the sample's CPU time. If the
+    settings make it slower still, store the entry.
     """
 
     dataset: str
@@ -105,12 +108,12 @@ class Generated(Task):
             raise ValueError("seed and index must not be negative")
 
     def posed(self) -> tuple[str, Checker]:
-        """The question of an item that is made again, and the item. Raises InvalidReference."""
+        """The question of an item generated from its seed, and its checker. Raises InvalidReference."""
         checker = self.checker()
         return str(_made(self._loaded(), self.index)["question"]), checker
 
     def checker(self) -> Checker:
-        """The item. Raises InvalidReference if it is none, or its own answer does not pass."""
+        """The item's checker. Raises InvalidReference if the item is invalid, or its own answer fails."""
         if self.dataset == "composite" and self.entry is not None:
             source = _entry(self.entry)["metadata"].get("source_dataset")
             if source not in library.MODULES:
@@ -189,7 +192,7 @@ def _made(dataset: Any, index: int) -> dict[str, Any]:
 
 
 def _check_premises(dataset: Any, metadata: Mapping[str, Any]) -> None:
-    """Raises ValueError if the premises contradict each other: then anything follows."""
+    """Raises ValueError if the premises contradict each other, because anything follows from a contradiction."""
     logic = library.module("propositional_logic")
     premises = [logic.Expression.from_string(premise) for premise in metadata["premises"]]
     assignments = dataset._generate_assignments(set(metadata["variables"]))
@@ -198,7 +201,7 @@ def _check_premises(dataset: Any, metadata: Mapping[str, Any]) -> None:
 
 
 def _respelled(check: Callable[[str], Finding], answer: str) -> Finding:
-    """Judged as it stands and, where that is not right, without the full stop of a sentence and with plain minuses."""
+    """Checks an answer as it stands and, if it is not right, without a final full stop and with plain minus signs."""
     found = check(answer)
     plain = answer.strip().replace("\u2212", "-").removesuffix(".")
     if found.reason is None or not plain or plain == answer.strip():
@@ -209,13 +212,13 @@ def _respelled(check: Callable[[str], Finding], answer: str) -> Finding:
 
 @dataclass(frozen=True, slots=True)
 class GuardChecker:
-    """An item whose guard lets through nothing but the right answer."""
+    """An item whose guard passes only the right answer."""
 
     name: str
     entry: Mapping[str, Any]
 
     def check(self, answer: str) -> Finding:
-        """Right where the guard lets it through."""
+        """Right if the guard passes the answer."""
         return _respelled(self._check, answer)
 
     def _check(self, answer: str) -> Finding:
@@ -224,19 +227,19 @@ class GuardChecker:
 
 
 _NOTHING = frozenset({'""', "''", "(empty)", "empty string"})
-"""Ways for a response to say that the right answer is an empty text; a response that says nothing has not answered."""
+"""The ways to state an empty text as the answer; a response that says nothing has not answered."""
 
 
 @dataclass(frozen=True, slots=True)
 class LibraryChecker:
-    """An item with its scorer and its guard."""
+    """An item with its scorer and guard."""
 
     name: str
     dataset: Any
     entry: Mapping[str, Any]
 
     def check(self, answer: str) -> Finding:
-        """Right where the scorer gives full marks for what the guard lets through."""
+        """Right if the answer passes the guard and gets full marks from the scorer."""
         return _respelled(self._check, answer)
 
     def _check(self, answer: str) -> Finding:
@@ -248,7 +251,7 @@ class LibraryChecker:
             given = guarded(self.name, answer, self.entry)
             if isinstance(given, Finding):
                 return given
-            # A copy: scorers write into what they are given. Some print, too.
+            # Pass a copy, because scorers modify their input. Some also print.
             with contextlib.redirect_stdout(io.StringIO()):
                 score = float(self.dataset.score_answer(given, copy.deepcopy(self.entry)))
         except Exception:  # noqa: BLE001 - what a scorer raises for an answer: it could not read it
@@ -263,13 +266,13 @@ class LibraryChecker:
 
 @dataclass(frozen=True, slots=True)
 class SequenceChecker:
-    """Cells of the right answer, which may be written as text or as a list."""
+    """The cells of the right answer, which can be written as text or as a list."""
 
     cells: tuple[str, ...]
     text: str
 
     def check(self, answer: str) -> Finding:
-        """The text itself but for white space, or a list (of lists) of its cells."""
+        """Right for the text, ignoring white space, or for a list (of lists) of its cells."""
         if answer.split() == self.text.split() or "".join(answer.split()) == self.text:
             return RIGHT
         try:
@@ -286,7 +289,7 @@ class SequenceChecker:
 
 @dataclass(frozen=True, slots=True)
 class ValueChecker:
-    """A value that may be written in several ways, and what to say of an answer that is none or another."""
+    """A value with several spellings, and the messages for answers that cannot be parsed or have another value."""
 
     read: Callable[[str], object]
     value: object
@@ -294,7 +297,7 @@ class ValueChecker:
     other: str
 
     def check(self, answer: str) -> Finding:
-        """The same value, however it is written: 1.50 is 1.5."""
+        """Compares values rather than spellings: 1.50 equals 1.5."""
         given = self.read(answer)
         if given is None:
             return malformed(self.unread)
@@ -302,7 +305,9 @@ class ValueChecker:
 
 
 def _valued(read: Callable[[str], object], unread: str, other: str) -> Callable[[Mapping[str, Any]], ValueChecker]:
-    """The checker of items whose answer is what `read` makes of it. It raises ValueError where that is None."""
+    """The checker of items whose answer is parsed by `read`. It raises ValueError if the stored answer cannot be
+    parsed.
+    """
 
     def made(entry: Mapping[str, Any]) -> ValueChecker:
         value = read(str(entry["answer"]))
@@ -314,7 +319,7 @@ def _valued(read: Callable[[str], object], unread: str, other: str) -> Callable[
 
 
 def _decimals(text: str) -> tuple[Decimal, ...] | None:
-    """Numbers in order, as a JSON list of numbers or of texts."""
+    """Numbers in order, from a JSON list of numbers or texts."""
     try:
         value = literals.parse(text)
     except literals.NotRead:
@@ -387,4 +392,4 @@ _OWN: Mapping[str, Callable[[Mapping[str, Any]], Checker]] = {
     **dict.fromkeys(("mini_sudoku", "sudoku"), _sudoku),
     **{name: functools.partial(_integral, name) for name in INTEGRALS},
 }
-"""Data sets whose items are not given to the library's scorer in this process."""
+"""Data sets whose items are not passed to the library's scorer in this process."""

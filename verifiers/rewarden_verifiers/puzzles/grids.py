@@ -1,4 +1,4 @@
-"""Grids as models write them: lines of cells, a table, or lists of lists."""
+"""Parses grids as models write them: lines of cells, a table, or lists of lists."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BLANKS = frozenset({"", "0", "_", ".", "-", "?", "*", "none"})
 MAX_SIDE = 200
 
 RULE = re.compile(r"[-+|=\s:\u2500-\u257f]+")
-"""A line that only draws."""
+"""A line that only draws a border."""
 _BETWEEN = re.compile(r"[\s,;|\[\]\"'\u2502\u2503]+")
 MAX_NUMBER = 4
 
@@ -32,7 +32,7 @@ _BOLD = re.compile(r"\*\*([^\s*]{1,40})\*\*|\\(?:mathbf|textbf)\{([^{}\\]{0,40})
 
 
 def cell_of(value: Any) -> str:
-    """A cell as text: numbers without a sign or zeros before them, words without bold type."""
+    """A cell as text: numbers without a sign or leading zeros, words without bold type."""
     if value is None or isinstance(value, bool):
         return "none" if value is None else str(value).casefold()
     text = str(value).strip().replace("\u2212", "-")
@@ -44,7 +44,7 @@ def cell_of(value: Any) -> str:
 
 
 def rows_of(grid: Rows) -> list[list[str]]:
-    """A reference's grid as cells. Raises ValueError if rows differ in length, or there are none."""
+    """The cells of a reference's grid. Raises ValueError if it is empty, or rows differ in length."""
     lines: Sequence[str | tuple[Cell, ...]] = [grid] if isinstance(grid, str) and "\n" not in grid else ()
     lines = lines or (grid.strip().split("\n") if isinstance(grid, str) else grid)
     rows = [_line(line) if isinstance(line, str) else [cell_of(cell) for cell in line] for line in lines]
@@ -62,24 +62,25 @@ def _line(line: str) -> list[str]:
 
 
 def read(text: str, height: int, width: int, *, flat: bool = True) -> list[list[str]] | None:
-    """The grid of that size that a text is, cells as texts; None for anything else, a word next to it included.
+    """Parses a grid of that size, with its cells as texts; None for anything else, including a grid with other words
+    next to it.
 
-    Rows are lines of words or, where cells are single characters, of one word; lines that only draw are skipped. Where
-    `flat`, all cells may be in one line. Lists of lists are read as JSON, tuples of tuples of numbers as such
-    lists, and matrices of LaTeX as lines.
+    Rows are lines of words or, if cells are single characters, of one word. Lines that only draw borders are skipped.
+    With `flat`, all cells may be on one line. Lists of lists are parsed as JSON, tuples of tuples of numbers as such
+    lists, and LaTeX matrices as lines.
     """
     text = text.strip()
     if _TUPLES.fullmatch(text) is not None:
         text = text.replace("(", "[").replace(")", "]")
     rows = _read(text, height, width, flat)
     if rows is None and (plain := _undrawn(text)) != text:
-        # Only now, since stars, backslashes and ampersands may be cells.
+        # Only as a second attempt: stars, backslashes and ampersands may be cells.
         rows = _read(plain, height, width, flat)
     return rows
 
 
 def _undrawn(text: str) -> str:
-    """Without LaTeX around a matrix and between its cells, and without bold type."""
+    """Removes LaTeX around a matrix and between its cells, and bold type."""
     if "\\begin" in text:
         text = _DRAWN.sub(" ", text).replace("\\\\", "\n").replace("&", " ")
     return _BOLD.sub(lambda match: match.group(1) or match.group(2) or "", text).strip()
@@ -132,5 +133,5 @@ def _listed(value: Any, height: int, width: int) -> list[list[str]] | None:
 
 
 def best_constant(cells: Iterable[Hashable]) -> int:
-    """Returns how many of these cells the best answer that is the same everywhere gets right."""
+    """Returns the number of cells that the best constant answer gets right."""
     return max(Counter(cells).values(), default=0)

@@ -1,9 +1,9 @@
-"""Guards on an answer before the library's scorer sees it. They close the leaks of these scorers one by one.
+"""Guards that check an answer before the library's scorer sees it. They close the leaks of these scorers one by one.
 
 A guard returns the text for the scorer, or a finding if it rejects the answer. The scorers search within their input,
-drop text that they cannot read, truncate lists and tolerate distances. A guard therefore requires that the whole answer
-has the form that the question asks for, and rejects deviations that no tolerance should accept. If a guard that reads
-JSON finds none, it raises NotRead, and the answer is rejected (see `guarded`).
+drop text that they cannot parse, truncate lists and tolerate distances. A guard therefore requires that the entire
+answer has the form that the question asks for, and rejects deviations that no tolerance should accept. If a guard
+expects JSON and finds none, it raises NotRead, and the answer is rejected (see `guarded`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MONEY = " $%€£"
 
 
 def decimal_of(text: str) -> Decimal | None:
-    """The number that a text is, commas between thousands included; None for anything else, NaN too."""
+    """The number in a text, with or without commas between thousands; None for anything else, including NaN."""
     text = text.strip().replace("\u2212", "-")
     if _NUMBER.fullmatch(text) is None:
         return None
@@ -51,13 +51,13 @@ def _matching(pattern: str) -> Guard:
 
 
 def _number(answer: str, entry: Entry) -> str | Finding:
-    """One number and nothing else; commas only between thousands ("1,2" is a list)."""
+    """A single number and nothing else, with commas only between thousands ("1,2" is a list)."""
     value = decimal_of(answer)
     return _FORM if value is None else answer.strip().replace(",", "").replace("\u2212", "-")
 
 
 def _same_number(answer: str, entry: Entry) -> str | Finding:
-    """The number itself: what its scorer pays in full for, and what it finds within other text, is more."""
+    """The exact number: the scorer also gives full marks to numbers near it, and to those within other text."""
     value, gold = decimal_of(answer.strip(_MONEY)), decimal_of(str(entry["answer"]))
     if value is None:
         return _FORM
@@ -65,25 +65,25 @@ def _same_number(answer: str, entry: Entry) -> str | Finding:
 
 
 def _same_text(answer: str, entry: Entry) -> str | Finding:
-    """The answer itself, whatever its case and white space."""
+    """The exact answer, ignoring case and white space."""
     gold = str(entry["answer"])
     return gold if "".join(answer.split()).casefold() == "".join(gold.split()).casefold() else _OTHER
 
 
 def _same_words(answer: str, entry: Entry) -> str | Finding:
-    """The words themselves: its scorer also pays in full for texts that begin with them."""
+    """The exact words: the scorer also gives full marks to texts that begin with them."""
     gold = str(entry["answer"])
     return gold if answer.casefold().split() == gold.casefold().split() else _OTHER
 
 
 def _json(answer: str, entry: Entry) -> str | Finding:
-    """JSON, and nothing next to it."""
+    """JSON and nothing else."""
     literals.parse(answer)
     return answer
 
 
 def _coloring(answer: str, entry: Entry) -> str | Finding:
-    """A JSON object whose values are colours: True is not 1."""
+    """A JSON object whose values are colours, where True does not count as 1."""
     value = literals.parse(answer)
     fine = isinstance(value, dict) and all(type(color) in (int, str) for color in value.values())
     return answer if fine else _FORM
@@ -97,12 +97,12 @@ def _moves(answer: str, entry: Entry) -> str | Finding:
 
 
 def _boxes(answer: str, entry: Entry) -> str | Finding:
-    """A plan: its scorer's pattern takes time that grows with the square of a step's length."""
+    """A plan: the pattern of its scorer takes time quadratic in a step's length."""
     return _FORM if len(answer) > 8000 else _json(answer, entry)
 
 
 def _alike(one: Any, other: Any) -> bool:
-    """Returns whether two values of JSON are equal; true is not 1, which Python takes it for."""
+    """Returns whether two JSON values are equal. Unlike in Python, true is not 1."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, dict) and isinstance(other, dict):
@@ -113,13 +113,13 @@ def _alike(one: Any, other: Any) -> bool:
 
 
 def _life(answer: str, entry: Entry) -> str | Finding:
-    """The whole board: the scorer overlooks rows and columns that are next to it."""
+    """The whole board and nothing else: the scorer ignores additional rows and columns."""
     same = _alike(literals.parse(answer), literals.parse(str(entry["answer"])))
     return str(entry["answer"]) if same else _OTHER
 
 
 def _pooled(answer: str, entry: Entry) -> str | Finding:
-    """Each number to two decimals: the scorer forgives 1 %, takes 101 for 100, and skips what follows a '#'."""
+    """Each number to two decimals: the scorer tolerates 1 %, accepts 101 for 100, and skips everything after a '#'."""
     gold = [line.split() for line in str(entry["answer"]).split("\n")]
     rows = grids.read(answer, len(gold), len(gold[0]), flat=False)
     if rows is None:
@@ -133,7 +133,7 @@ def _pooled(answer: str, entry: Entry) -> str | Finding:
 
 
 def _chance(answer: str, entry: Entry) -> str | Finding:
-    """A number or a fraction: the scorer forgives 1e-4, so that 0 passes for a small chance."""
+    """A number or a fraction: the scorer tolerates 1e-4, so 0 would pass for a small chance."""
     value, gold = _rational(answer), _rational(str(entry["answer"]))
     if value is None or gold is None:
         return _FORM
@@ -151,7 +151,7 @@ def _rational(text: str) -> Fraction | None:
 
 
 def _roots(answer: str, entry: Entry) -> str | Finding:
-    """Exactly the solutions, to four decimals. Where there are none the scorer pays for any text without numbers."""
+    """Exactly the solutions, to four decimals. If there are none, the scorer accepts any text without numbers."""
     gold = [value for part in str(entry["answer"]).split(",") if (value := decimal_of(part)) is not None]
     if not gold:
         none = answer.casefold().strip(" .") in ('""', "''", "none", "no real solution", "no real solutions")
@@ -174,7 +174,7 @@ _CLOCK = re.compile(
 
 
 def _interval(answer: str, entry: Entry) -> str | Finding:
-    """One duration: the scorer reads "12 or 13 days" as 12, and overlooks what follows the seconds."""
+    """A single duration: the scorer reads "12 or 13 days" as 12, and ignores everything after the seconds."""
     value, gold = _duration(answer.strip()), _duration(str(entry["answer"]).strip())
     if value is None:
         return _FORM
@@ -193,7 +193,7 @@ def _duration(text: str) -> timedelta | None:
 
 
 def _calendar(answer: str, entry: Entry) -> str | Finding:
-    """The number or the word itself: the scorer pays for numbers near it, and more than 1 if it is negative."""
+    """The exact number or word: the scorer accepts numbers near it, and gives more than 1 if it is negative."""
     return _same_number(answer, entry) if decimal_of(answer) is not None else _same_words(answer, entry)
 
 
@@ -203,7 +203,7 @@ _POINT = re.compile(
 
 
 def _geometry(answer: str, entry: Entry) -> str | Finding:
-    """One number or one point: the scorer reads the first two of any numbers with commas between."""
+    """One number or one point: the scorer takes the first two of any comma-separated numbers."""
     match = _POINT.fullmatch(answer.strip())
     if match is None or (match.group(1) is None) != (entry["metadata"]["task_type"] != "orthocenter"):
         return _FORM
@@ -211,7 +211,7 @@ def _geometry(answer: str, entry: Entry) -> str | Finding:
 
 
 def _letters_to_digits(answer: str, entry: Entry) -> str | Finding:
-    """Each letter once: of several digits for one letter the scorer takes the last."""
+    """Each letter once: if a letter has several digits, the scorer takes the last."""
     parts = [part.split("=") for part in answer.split(",")]
     names = [part[0].strip() for part in parts]
     fine = all(len(part) == 2 and re.fullmatch(r"\s{0,4}\d\s{0,4}", part[1], re.ASCII) for part in parts)
@@ -219,7 +219,7 @@ def _letters_to_digits(answer: str, entry: Entry) -> str | Finding:
 
 
 def _board(answer: str, entry: Entry) -> str | Finding:
-    """The grid, and nothing next to it: the scorer drops words and lines of its own."""
+    """The grid and nothing else: the scorer drops words and lines of its own accord."""
     metadata = entry["metadata"]
     solved = metadata.get("output") or metadata.get("solution")
     rows = grids.read(answer, len(solved), len(solved[0]), flat=False)
@@ -227,7 +227,7 @@ def _board(answer: str, entry: Entry) -> str | Finding:
 
 
 def _output(answer: str, entry: Entry) -> str | Finding:
-    """The grid itself, and nothing next to it."""
+    """The exact grid and nothing else."""
     given = _board(answer, entry)
     if isinstance(given, Finding):
         return given
@@ -247,13 +247,13 @@ def _groups(answer: str, entry: Entry) -> str | Finding:
 
 
 def _steps(answer: str, entry: Entry) -> str | Finding:
-    """Steps alone: the scorer walks on past anything that is none."""
+    """Steps and nothing else: the scorer skips anything that is not a step."""
     steps = "".join(answer.split()).replace(",", "").upper()
     return steps if re.fullmatch(r"[UDLR]{1,10000}", steps) else _FORM
 
 
 def _disks(answer: str, entry: Entry) -> str | Finding:
-    """A move on each line, with or without a full stop, which the scorer does not read."""
+    """One move per line, with or without a full stop, which the scorer cannot parse."""
     pattern = re.compile(r"Move disk \d{1,3} from Peg \d{1,3} to Peg \d{1,3}", re.ASCII)
     lines = [line.strip().removesuffix(".") for line in answer.strip().split("\n") if line.strip()]
     return "\n".join(lines) if lines and all(pattern.fullmatch(line) for line in lines) else _FORM
@@ -265,7 +265,7 @@ def _factors(answer: str, entry: Entry) -> str | Finding:
 
 
 def _code_output(answer: str, entry: Entry) -> str | Finding:
-    """The value itself: the scorer looks for an object anywhere within the text."""
+    """The exact value: the scorer looks for an object anywhere in the text."""
     gold = str(entry["answer"])
     if answer.strip() == gold.strip():
         return answer
@@ -273,7 +273,9 @@ def _code_output(answer: str, entry: Entry) -> str | Finding:
 
 
 def _conclusion(answer: str, entry: Entry) -> str | Finding:
-    """Not a premise, word for word: what is given is not a conclusion, but the scorer pays for it."""
+    """A conclusion that does not repeat a premise word for word: the scorer accepts premises, although they
+    were given.
+    """
     if len(answer) > 400 or re.fullmatch(r"[A-Z()∨∧→↔¬\s]+", answer) is None:
         return _FORM
     metadata = entry["metadata"]
@@ -316,7 +318,7 @@ GUARDS: Mapping[str, Guard] = {
     "prime_factorization": _factors,
     "propositional_logic": _conclusion,
     "quantum_lock": _matching(r"(?:[\s,\[\]\"'→-]|->){0,6}(?:[ABCabc](?:[\s,\[\]\"'→>-]){0,6}){1,500}"),
-    # Turns, one at a time: "R999999999" would be written out that often.
+    # Single turns: "R999999999" would be expanded that many times.
     "rubiks_cube": _matching(r"(?:\s{0,8}\d?[A-Za-z]{1,2}['2]?(?=\s|$)){1,2000}\s{0,8}"),
     "rush_hour": _matching(r"(?:\s{0,4}[A-Z][-+]\d(?=\s|$)){1,1000}\s{0,4}"),
     "sokoban": _steps,
@@ -324,11 +326,11 @@ GUARDS: Mapping[str, Guard] = {
     "tower_of_hanoi": _disks,
     "word_ladder": _matching(r"[A-Za-z]{1,30}(?:\s{0,4},\s{0,4}[A-Za-z]{1,30}){1,2000}"),
 }
-"""Data sets whose scorer is given only what passes; the others compare with the one right answer."""
+"""Data sets whose scorer receives only what the guard passes; the others compare with the one right answer."""
 
 
 def guarded(name: str, answer: str, entry: Entry) -> str | Finding:
-    """The text that the scorer of a data set is to see, or why the answer is refused."""
+    """The text to pass to a data set's scorer, or the reason why the answer is rejected."""
     guard = GUARDS.get(name)
     try:
         return answer if guard is None else guard(answer, entry)

@@ -1,8 +1,8 @@
-"""Antiderivatives: read token by token, rewritten, and only then passed to the library's scorer, in the sandbox.
+"""Antiderivatives: tokenised, rewritten, and only then passed to the library's scorer, which runs in the sandbox.
 
-That scorer calls SymPy's `parse_expr`, which is `eval`. Of the answer, only numbers, the variable, the constant, a few
-functions and operators reach it: no attributes, strings, indices, other names (`Integral(f, x)` would be a right
-answer) or keywords. The rest can still run forever (`9**9**9**9`), and therefore runs in a locked room under limits.
+That scorer calls SymPy's `parse_expr`, which is `eval`. Only numbers, the variable, the constant, a few functions and
+operators of an answer reach it: no attributes, strings, indices, keywords or other names (`Integral(f, x)` would be a
+right answer). What remains can still run forever (`9**9**9**9`), so it runs in a locked room under limits.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class IntegralChecker:
     integrand: str
 
     def check(self, answer: str) -> Finding:
-        """`malformed`, or else what the sandbox is to be asked."""
+        """`malformed`, or else the request to the sandbox."""
         text = rewritten(answer, self.variable)
         if text is None:
             return malformed("it is not an expression of the variable, C, numbers and elementary functions")
@@ -63,7 +63,7 @@ class IntegralChecker:
 
 
 def rewritten(answer: str, variable: str) -> str | None:
-    """The expression, made anew from its tokens; None if one of them, or their order, is not permitted."""
+    """The expression, rebuilt from its tokens; None if a token or the order of tokens is not permitted."""
     tokens: list[str] = []
     at, depth = 0, 0
     end = len(answer.rstrip())
@@ -81,7 +81,7 @@ def rewritten(answer: str, variable: str) -> str | None:
         elif sign is not None and sign != "(" and not expects_value:
             expects_value = True
         elif not expects_value:
-            return None  # two values side by side, or a call of one
+            return None  # two adjacent values, or a call of a value
         elif sign == "(":
             depth += 1
             if depth > MAX_DEPTH:
@@ -95,7 +95,7 @@ def rewritten(answer: str, variable: str) -> str | None:
     return None if expects_value or depth else " ".join(tokens)
 
 
-# The scorer's module with the few that it needs; the packages' own `__init__` would import the whole library.
+# The scorer's module with the few modules that it needs; the packages' own `__init__` would import the whole library.
 _MAIN = """
 import importlib
 import json
@@ -116,7 +116,9 @@ _COACHING = b"from .attributes import *\nfrom .base_curriculum import *\n"
 
 
 def job(ask: Mapping[str, Any]) -> Job:
-    """The library's scorer on one answer. Raises MissingDependency. Reads a dozen small files, once."""
+    """A job that runs the library's scorer on one answer. Raises MissingDependency. Reads a dozen small files on the
+    first call.
+    """
     program = _program(ask["dataset"])
     return Job(program=program, cases=[Case(stdin=json.dumps(ask).encode(), limits=LIMITS)])
 
@@ -131,7 +133,7 @@ def _program(dataset: str) -> Program:
 
 
 def score_of(report: Report) -> float | None:
-    """The score that the program printed; None if it came to a bad end, which the answer has caused."""
+    """The score that the program printed, or None if the program failed, which only the answer can have caused."""
     if report.status != "ok":
         return None
     try:

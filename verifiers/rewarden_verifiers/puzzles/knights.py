@@ -1,4 +1,4 @@
-"""`knights_knaves`: decides who tells the truth and who lies."""
+"""`knights_knaves`: find out who tells the truth and who lies."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rewarden_verifiers.puzzles.findings import RIGHT, Finding, Task, illegal, m
 
 MAX_PEOPLE = 50
 MAX_STATEMENT = 200
-"""Operators and names in one statement."""
+"""The maximum number of operators and names in one statement."""
 
 _KNIGHT, _KNAVE = frozenset({"telling-truth", "knight", "truthful"}), frozenset({"lying", "knave", "liar"})
 _NOT, _AND, _OR = frozenset({"not", "¬"}), frozenset({"and", "∧"}), frozenset({"or", "∨"})
@@ -27,13 +27,14 @@ Claim = Callable[[Sequence[bool]], bool]
 
 @dataclass(frozen=True, kw_only=True)
 class KnightsKnaves(Task):
-    """People and what each says, or the only solution, or both (then the solution is what `partial` credit counts by).
+    """People and what each of them says, or the only solution, or both (the solution is then the basis of `partial`
+    credit).
 
-    statements: for each of the people, in order, what he says, as nested lists: `["knight", who]`, `["knave", who]`,
-    `["not", x]`, `["and", x, …]`, `["or", x, …]`, `["implies", x, y]`, `["iff", x, y]`, `["xor", x, y]`, where `who` is
-    a name or a place counted from 0; also as published data sets write them (`telling-truth`, `lying`, `->`, `<=>`).
-    Null: he says nothing. solution: for each name his role. roles: the words for those who tell the truth and those
-    who lie, such as `{"truth": ["hero"], "lie": ["villain"]}`.
+    statements: for each person, in order, a statement as nested lists: `["knight", who]`, `["knave", who]`, `["not",
+    x]`, `["and", x, …]`, `["or", x, …]`, `["implies", x, y]`, `["iff", x, y]`, `["xor", x, y]`, where `who` is a name
+    or a place counted from 0; also as published data sets write them (`telling-truth`, `lying`, `->`, `<=>`). Null: the
+    person says nothing. solution: maps names to roles. roles: the words for those who tell the truth and those who lie,
+    such as `{"truth": ["hero"], "lie": ["villain"]}`.
     """
 
     people: tuple[str, ...] = ()
@@ -75,7 +76,7 @@ def _word(text: str) -> str:
 
 
 def _claim(value: Any, names: Sequence[str], budget: list[int] | None = None) -> Claim:
-    """A statement as a function of who is a knight. Raises ValueError."""
+    """Parses a statement into a function of who is a knight. Raises ValueError."""
     budget = [MAX_STATEMENT] if budget is None else budget
     budget[0] -= 1
     if budget[0] < 0:
@@ -107,13 +108,13 @@ def _place(name: Any, names: Sequence[str]) -> int:
 
 
 def _contradicted(claims: Sequence[Claim | None], who: Sequence[bool]) -> int | None:
-    """The place of the first whose statement does not fit."""
+    """The position of the first person whose statement contradicts their role."""
     return next((place for place, claim in enumerate(claims) if claim is not None and claim(who) != who[place]), None)
 
 
 @dataclass(frozen=True, slots=True)
 class KnightsChecker:
-    """Names and words of roles in small letters; what each claims; the solution, by place."""
+    """The names and role words in lower case; what each person claims; the solution, by position."""
 
     names: tuple[str, ...]
     truth: frozenset[str]
@@ -122,8 +123,8 @@ class KnightsChecker:
     solution: tuple[bool, ...] | None
 
     def check(self, answer: str) -> Finding:
-        """Everybody's role, as JSON or in sentences ("Ann is a knight, and Bob and Cid are knaves."). Somebody left
-        out, or given both roles, is `illegal`; any word that belongs to no such sentence makes the answer `malformed`.
+        """Reads everybody's role, as JSON or in sentences ("Ann is a knight, and Bob and Cid are knaves."). A person
+        without a role or with both is `illegal`; a word outside such sentences makes the answer `malformed`.
         """
         told = self._read(answer)
         if isinstance(told, Finding):
@@ -179,7 +180,7 @@ class KnightsChecker:
         for match in pattern.finditer(text):
             word = match.group(1)
             if word in _ARTICLES and waiting and role_next.match(text, match.end()):
-                continue  # "B is a knave" where somebody is called A
+                continue  # "B is a knave", where someone's name is A
             if word in self.names and word:
                 if waiting and _JOINED.fullmatch(text, end, match.start()) is None:
                     return malformed(f"{waiting[-1]} gets no role")

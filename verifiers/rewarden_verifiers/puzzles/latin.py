@@ -1,4 +1,4 @@
-"""`sudoku` and `futoshiki`: each symbol once in every row and column, plus the rules of each puzzle."""
+"""`sudoku` and `futoshiki`: each symbol occurs once in every row and column, and each puzzle adds its own rules."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ MAX_SIZE = 100
 class Sudoku(Task):
     """A grid with blanks (0, null, `_` or `.`), of any size.
 
-    box: rows and columns of a box where it is not a square, such as `[2, 3]` of a 6 by 6. solution: what `partial`
-    credit counts by; any valid completion is right all the same.
+    box: the rows and columns of a box that is not square, such as `[2, 3]` for a 6 by 6 grid. solution: the basis of
+    `partial` credit; any valid completion is right nevertheless.
     """
 
     puzzle: grids.Rows
@@ -89,7 +89,7 @@ def _number(cell: str, size: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class LatinChecker:
-    """Givens (0 for a blank), a solution if one is known, the size of the boxes if there are any, inequalities."""
+    """The givens (0 for a blank), the solution if known, the box size if there are boxes, and the inequalities."""
 
     givens: Numbers
     solution: Numbers | None
@@ -97,7 +97,7 @@ class LatinChecker:
     inequalities: Sequence[Inequality]
 
     def check(self, answer: str) -> Finding:
-        """`illegal` where a given is changed or a cell holds no number of the grid; `wrong` where a rule is broken."""
+        """`illegal` if a given is changed or a cell is not a number of the grid; `wrong` if a rule is broken."""
         size = len(self.givens)
         if self.inequalities or self.box is None:
             answer = answer.translate(_SIGNS)
@@ -115,7 +115,7 @@ class LatinChecker:
         return RIGHT if broken is None else wrong(broken, self._share(cells))
 
     def _broken(self, cells: Numbers) -> str | None:
-        """The first rule that is broken."""
+        """The first broken rule, or None."""
         size = len(cells)
         for at in range(size):
             if len(set(cells[at])) != size:
@@ -148,5 +148,5 @@ class LatinChecker:
         return share_of(right, len(blanks), grids.best_constant([solved for _, solved in blanks]))
 
 
-# Puzzles are printed with their inequalities between the cells, and so are answers.
+# Puzzles are printed with inequality signs between the cells, and so are answers.
 _SIGNS = str.maketrans(dict.fromkeys("<>\u2227\u2228^\u2228\u2039\u203a", " ") | {"v": " ", "V": " "})

@@ -1,8 +1,8 @@
 """The modules of `reasoning-gym`, each loaded on demand.
 
 Importing the package imports all of it, including matplotlib, which takes more CPU time than a worker gives one sample.
-The library's packages are therefore registered without running their `__init__`, and a data set's module then imports
-only what it uses. If the package has already been imported, it stays as it is.
+The library's packages are therefore registered without running their `__init__`, so that a data set's module imports
+only what it uses. If the package has already been imported, it is left alone.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _FAMILIES: Mapping[str, str] = {
 }
 MODULES: Mapping[str, str] = {
     **{name: f"{family}.{name}" for family, names in _FAMILIES.items() for name in names.split()},
-    # Those whose module has another name, or is in a package of its own.
+    # Data sets whose module has another name, or is in its own package.
     "acre": "induction.acre.acre",
     "figlet_font": "cognition.figlet_fonts",
     "gsm_symbolic": "arithmetic.gsm_symbolic.gsm_symbolic",
@@ -54,13 +54,13 @@ MODULES: Mapping[str, str] = {
     "number_sequence": "cognition.number_sequences",
     "syllogism": "logic.syllogisms",
 }
-"""Each data set's name to its module. `composite`, a mixture of the others, is none of them."""
+"""Maps each data set's name to its module. `composite`, a mixture of the others, is not included."""
 
 _SHELLS = (*_FAMILIES, "coaching", "induction")
 
 
 def folder() -> Path:
-    """Returns where the library is installed. Raises MissingDependency."""
+    """Returns the folder where the library is installed. Raises MissingDependency."""
     found = importlib.util.find_spec(NAME)
     if found is None or not found.submodule_search_locations:
         raise MissingDependency(
@@ -72,7 +72,7 @@ def folder() -> Path:
 
 
 class _Shell(ModuleType):
-    """A package whose `__init__` runs only when something asks it for a name that none of its modules has."""
+    """A package whose `__init__` runs only when code requests a name that none of its modules has."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -83,13 +83,13 @@ class _Shell(ModuleType):
         return getattr(self, name)
 
     def load(self) -> None:
-        """Run its `__init__`, and those of the packages in it."""
+        """Runs its `__init__`, and those of its subpackages."""
         spec, self.__class__ = self.__spec__, ModuleType  # type: ignore[assignment]
         assert spec is not None
         assert spec.loader is not None
         spec.loader.exec_module(self)
         for part in list(vars(self).values()):
-            if isinstance(part, _Shell):  # whoever asks for the library gets all of it
+            if isinstance(part, _Shell):  # loading the library loads all of it
                 part.load()
 
 
@@ -112,10 +112,10 @@ def _prepare() -> None:
 
 @contextlib.contextmanager
 def _whole() -> Iterator[None]:
-    """Keep a worker's clock from striking until the import is done.
+    """Delays a worker's CPU time limit until the import is done.
 
-    An import that is broken off leaves modules behind that are half made, and every later item of the worker would
-    fail by them. A clock that has run out strikes right after.
+    An interrupted import leaves half-initialised modules behind, which would break every later item of the worker. A
+    limit that expired meanwhile takes effect right afterwards.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGPROF})
     try:
@@ -125,7 +125,9 @@ def _whole() -> Iterator[None]:
 
 
 def module(name: str) -> ModuleType:
-    """A data set's module. Raises InvalidReference for a name that is none, MissingDependency without the library."""
+    """Returns a data set's module. Raises InvalidReference for an unknown name, MissingDependency without the
+    library.
+    """
     if name not in MODULES:
         raise InvalidReference(f"reference: reasoning-gym has no data set {name!r} with a scorer", path="dataset")
     with _whole():
@@ -134,7 +136,7 @@ def module(name: str) -> ModuleType:
 
 
 def dataset_types(name: str) -> tuple[type[Any], type[Any]]:
-    """The classes of a data set and of its configuration. Raises as `module` does."""
+    """Returns the classes of a data set and its configuration. Raises as `module` does."""
     module(name)
     found: tuple[type[Any], type[Any]] = importlib.import_module(f"{NAME}.factory").DATASETS[name]
     return found

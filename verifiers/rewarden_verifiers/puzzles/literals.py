@@ -1,4 +1,4 @@
-"""JSON, and lists as Python prints them, read without evaluating anything."""
+"""Parses JSON, and lists as Python prints them, without evaluating anything."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _BRACKETS = re.compile(r"[\[\]{}]")
 
 
 class NotRead(Exception):
-    """The text is not JSON within the bounds."""
+    """The text is not JSON within the limits."""
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
-    if len(found) != len(pairs):  # {"A": 1, "A": 2} hedges
+    if len(found) != len(pairs):  # duplicate keys hedge: {"A": 1, "A": 2}
         raise NotRead("a key occurs twice")
     return found
 
@@ -40,9 +40,9 @@ def _real(digits: str) -> float:
 
 
 def parse(text: str) -> Any:
-    """The value of a JSON text; single quotes serve where no double ones stand, as Python prints lists.
+    """Parses a JSON text. Single quotes are accepted if there are no double quotes, as Python prints lists.
 
-    Raises NotRead for anything else, for duplicate keys, NaN, infinities, and what is too deep.
+    Raises NotRead for anything else, for duplicate keys, NaN, infinities, and values that are nested too deeply.
     """
     depth = deepest = 0
     for bracket in _BRACKETS.finditer(text):

@@ -31,7 +31,8 @@ _LINKS = re.compile(r"[\s,;>→\[\]-]*")
 @dataclass(frozen=True, kw_only=True)
 class Maze(Task):
     """grid: rows of single characters. start, goal: the characters that mark them, or `[row, column]` from 0. walls:
-    the characters that cannot be entered. ask: for any legal `path`, a `shortest` one, or its `length` alone.
+    the characters that cannot be entered. ask: `path` asks for any legal path, `shortest` for a shortest one, `length`
+    for the length only.
     """
 
     grid: tuple[str, ...] | str
@@ -65,7 +66,7 @@ class Maze(Task):
         return mark
 
     def checker(self) -> MazeChecker:
-        """The puzzle. Raises ValueError if no way leads to the goal."""
+        """The puzzle. Raises ValueError if no path leads to the goal."""
         start, goal = self._find("start", self.start), self._find("goal", self.goal)
         lines = self.lines
         length = _shortest(lines, self.walls, start, goal)
@@ -92,7 +93,7 @@ def _shortest(lines: list[str], walls: str, start: Place, goal: Place) -> int | 
 
 @dataclass(frozen=True, slots=True)
 class MazeChecker:
-    """A maze, and how long its shortest way is."""
+    """A maze, and the length of its shortest path."""
 
     lines: list[str]
     walls: str
@@ -102,8 +103,8 @@ class MazeChecker:
     ask: Literal["path", "shortest", "length"]
 
     def check(self, answer: str) -> Finding:
-        """Moves (`U D L R`, words, arrows), or the places passed, the start first, as `(row, column)` from 0. Between
-        letters or words an arrow to the right is not a move.
+        """Accepts moves (`U D L R`, words, arrows), or the visited positions, start first, as `(row, column)` from 0.
+        Between letters or words, a right arrow is a separator and not a move.
         """
         if self.ask == "length":
             count = _COUNT.fullmatch(_TEXT.sub(r" \1 ", answer).strip())

@@ -14,11 +14,12 @@ Extraction = str | tuple[str | dict[str, str], ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Outcomes:
-    """The score of each ending: the table of a published reward, such as Logic-RL's 2, -1.5 and -2.
+    """The score of each ending, like the table of a published reward, such as Logic-RL's 2, -1.5 and -2.
 
-    right: the puzzle is solved. wrong: the answer is valid, but no solution. illegal: it breaks a rule of the puzzle
-    (numbers that were not given, a changed given, a wall). malformed: it cannot be read. no_answer: the response has
-    none. No other ending can score less. An answer that hedges or exceeds a limit scores the same.
+    right: the puzzle is solved. wrong: the answer is valid, but not a solution. illegal: it breaks a rule of the puzzle
+    (numbers that were not given, a changed given, a step through a wall). malformed: it cannot be parsed. no_answer:
+    the response has none. No other ending can score less. An answer that hedges or exceeds a limit gets this score as
+    well.
     """
 
     right: float = 1.0

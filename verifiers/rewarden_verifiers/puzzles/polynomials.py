@@ -1,4 +1,4 @@
-"""Polynomials with rational coefficients, multiplied out: for `polynomial_multiplication`, without SymPy's `eval`."""
+"""Expanded polynomials with rational coefficients: for `polynomial_multiplication`, without SymPy's `eval`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ class NotExpanded(Exception):
 
 
 def parse(text: str) -> Polynomial:
-    """A sum of monomials; like terms are added up. Raises NotExpanded: products of sums are not carried out."""
+    """Parses a sum of monomials, and combines like terms. Raises NotExpanded for products of sums, among other
+    things.
+    """
     text = text.replace("\u2212", "-").replace("\u00b7", "*").replace(" ", "").replace("\\cdot", "*")
     found: Polynomial = {}
     at = terms = 0
@@ -53,7 +55,7 @@ def _multiplied(factor: str, coefficient: Fraction, powers: dict[str, int]) -> F
             if place:
                 raise NotExpanded
             powers[name] = powers.get(name, 0) + power
-        elif power * len(number) > 400 or (place and Fraction(number) == 0):  # 9**999999 would take for ever
+        elif power * len(number) > 400 or (place and Fraction(number) == 0):  # 9**999999 would take forever
             raise NotExpanded
         else:
             value = Fraction(number) ** power
@@ -63,12 +65,12 @@ def _multiplied(factor: str, coefficient: Fraction, powers: dict[str, int]) -> F
 
 @dataclass(frozen=True, slots=True)
 class PolynomialChecker:
-    """The product, multiplied out."""
+    """The expanded product."""
 
     product: Polynomial
 
     def check(self, answer: str) -> Finding:
-        """The same polynomial as a sum of terms, in any order; the product itself, echoed, is `malformed`."""
+        """Right for the same polynomial as a sum of terms, in any order. Echoing the product is `malformed`."""
         try:
             found = parse(answer)
         except NotExpanded:

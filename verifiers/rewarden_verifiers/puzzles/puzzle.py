@@ -18,8 +18,8 @@ from rewarden_verifiers.puzzles.params import Outcomes, PuzzleParams
 _ENDS: Mapping[str, str] = {"wrong": "wrong", "partly_right": "wrong", "illegal": "illegal", "malformed": "malformed"}
 
 
-# The whole response is read here, and what follows the thought by `puzzle_rules`: a thought that never closes must be
-# worth what the table says, and the engine, which does not know the table, would give it 0.
+# `puzzle` reads the whole response, and `puzzle_rules` the text after the reasoning. If the reasoning is never closed,
+# the score comes from the table, which the engine does not know: it would give 0.
 @verifier(
     version="2",
     graded=True,
@@ -87,21 +87,21 @@ async def puzzle(response: str, reference: dict[str, Any], params: PuzzleParams,
 
 
 def _worth(outcome: Outcome, table: Outcomes) -> Outcome:
-    """The outcome by the table; a response that ends in another way than the table names is worth no answer."""
+    """The outcome with its score from the table; an ending that is not in the table scores as `no_answer`."""
     low = table.no_answer
     end = "right" if outcome.passed else _ENDS.get(outcome.reason or "", "no_answer")
     if outcome.reason == "partly_right":
         end = str(outcome.evidence.get("kind", "wrong"))
     base: float = getattr(table, end)
     share = 0.0 if outcome.passed or outcome.score is None else outcome.score
-    # Rounding must not carry a score past its ends.
+    # Rounding must not push a score past the table's limits.
     score = min(max(base + share * (table.right - base), low), table.right)
     fault: Fault | None = None if outcome.passed else "policy"
     return replace(outcome, score=score, range=(low, table.right), passed=bool(outcome.passed), fault=fault)
 
 
 async def _integral(asked: Outcome, ctx: Context) -> Outcome:
-    """The library's scorer, in the sandbox. Raises SandboxError."""
+    """Runs the library's scorer in the sandbox. Raises SandboxError."""
     evidence = {key: value for key, value in asked.evidence.items() if key != "ask"}
     report: Report | None = None
     async with aclosing(ctx.sandbox.run(integrals.job(asked.evidence["ask"]))) as events:

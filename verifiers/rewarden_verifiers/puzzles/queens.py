@@ -1,4 +1,4 @@
-"""`n_queens`: n queens on n by n squares, none of which attacks another."""
+"""`n_queens`: n queens on an n by n board, none of which attacks another."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _QUEEN = frozenset({"Q", "q", "1", "♕", "♛", "👑"})
 _BARE = re.compile(
     r"(\d{1,4}(?:\s{0,4},\s{0,4}\d{1,4}){1,250})|\((\d{1,4}(?:\s{0,4},\s{0,4}\d{1,4}){1,250})\)", re.ASCII
 )
-"""Columns without square brackets around them."""
+"""Columns without square brackets."""
 _EMPTY = grids.BLANKS | {"□", "■", "·", "x", "X"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class NQueens(Task):
-    """The size, and the board where some queens stand already (`Q`; anything else is empty)."""
+    """The size, and the board if some queens are placed already (`Q`; anything else is empty)."""
 
     n: int | None = None
     board: grids.Rows | None = None
@@ -37,13 +37,15 @@ class NQueens(Task):
 
 @dataclass(frozen=True, slots=True)
 class QueensChecker:
-    """The size, and for rows whose queen is given its column."""
+    """The size, and the columns of the given queens by row."""
 
     size: int
     given: dict[int, int]
 
     def check(self, answer: str) -> Finding:
-        """A board, or a list of each row's column counted from 0 or 1. Any solution that keeps the queens given."""
+        """Accepts a board, or a list of the column in each row, counted from 0 or 1. Right for any solution that keeps
+        the given queens.
+        """
         placed = self._listed(answer)
         if placed is None:
             rows = grids.read(answer, self.size, self.size)
@@ -79,6 +81,6 @@ class QueensChecker:
             return None
         if not all(isinstance(one, int) and not isinstance(one, bool) for one in value):
             return None
-        # A solution has one queen in each column, so that the smallest tells where counting begins.
+        # A solution has a queen in every column, so the smallest number shows whether counting starts at 0 or 1.
         first = min(value)
         return [one - first for one in value] if first in (0, 1) and max(value) < self.size + first else None

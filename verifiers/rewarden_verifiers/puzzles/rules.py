@@ -39,11 +39,11 @@ TASKS: Mapping[str, type[Any]] = {
     "schedule": Schedule,
     "reasoning_gym": Generated,
 }
-"""Each kind of puzzle to what its references hold."""
+"""Maps each kind of puzzle to the type of its references."""
 
 
 def task_of(reference: Mapping[str, Any], params: RulesParams) -> str:
-    """Returns which puzzle a reference is: its own `task`, or the parameters', or by its `dataset` one of the
+    """Returns the kind of a reference's puzzle: its own `task`, or the parameters', or, if it has a `dataset`, the
     library's.
 
     Raises InvalidReference.

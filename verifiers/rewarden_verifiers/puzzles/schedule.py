@@ -1,4 +1,4 @@
-"""`schedule`: events of one day that do not overlap, each in its window and under its constraint."""
+"""`schedule`: events of one day that do not overlap, each within its window and subject to its constraint."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Event:
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule(Task):
-    """events: the events by their ids."""
+    """events: maps ids to events."""
 
     events: dict[str, Event]
     task: Literal["schedule"] = "schedule"
@@ -71,7 +71,7 @@ def _span(event: Event) -> Span:
 
 
 def minutes(text: str) -> int:
-    """A time of day such as "10:00" or "4pm", in minutes since midnight. Raises ValueError."""
+    """Parses a time of day such as "10:00" or "4pm" to minutes since midnight. Raises ValueError."""
     found = _TIME.fullmatch(text)
     hour, minute = (int(found[1]), int(found[2] or 0)) if found else (99, 0)
     half = found[3] if found else None
@@ -86,12 +86,14 @@ def minutes(text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleChecker:
-    """The spans of the events by their ids."""
+    """The time spans of the events, by id."""
 
     spans: dict[str, Span]
 
     def check(self, answer: str) -> Finding:
-        """A JSON list of `{"event_id", "start_time", "duration"}`. Any schedule that keeps to the rules is right."""
+        """Reads a JSON list of `{"event_id", "start_time", "duration"}`. Right for any schedule that keeps the
+        rules.
+        """
         try:
             value = literals.parse(answer)
         except literals.NotRead as error:

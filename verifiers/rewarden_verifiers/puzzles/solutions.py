@@ -1,4 +1,4 @@
-"""`grid` and `assignment`: puzzles of any kind that have one solution, compared cell by cell."""
+"""`grid` and `assignment`: puzzles of any kind with a single solution, compared cell by cell."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DRESS = "\"'`*$ "
 
 @dataclass(frozen=True, kw_only=True)
 class Grid(Task):
-    """solution: the full grid. puzzle: the same with blanks; its givens must stay, and earn no `partial` credit."""
+    """solution: the full grid. puzzle: the grid with blanks; its givens must be kept, and earn no `partial` credit."""
 
     solution: grids.Rows
     puzzle: grids.Rows | None = None
@@ -35,13 +35,13 @@ class Grid(Task):
 
 @dataclass(frozen=True, slots=True)
 class GridChecker:
-    """The solution, and which of its cells were not given."""
+    """The solution, and the positions of the cells that were not given."""
 
     solution: list[list[str]]
     free: list[list[bool]]
 
     def check(self, answer: str) -> Finding:
-        """Letters count whatever their case."""
+        """Compares the cells, ignoring case."""
         rows = grids.read(answer, len(self.solution), len(self.solution[0]))
         if rows is None:
             return malformed(f"it is not a grid of {len(self.solution)} rows and {len(self.solution[0])} columns")
@@ -64,7 +64,7 @@ class GridChecker:
 
 @dataclass(frozen=True, kw_only=True)
 class Assignment(Task):
-    """solution: for each name its value, such as `{"A": 1, "B": 7}`."""
+    """solution: maps names to values, such as `{"A": 1, "B": 7}`."""
 
     solution: dict[str, int | str | bool]
     task: Literal["assignment"] = "assignment"
@@ -83,12 +83,12 @@ def _word(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class AssignmentChecker:
-    """Names to values, in small letters."""
+    """Maps names to values, in lower case."""
 
     solution: dict[str, str]
 
     def check(self, answer: str) -> Finding:
-        """A JSON object, or entries such as `A = 1` on lines of their own or with commas between."""
+        """Reads a JSON object, or entries such as `A = 1`, one per line or separated by commas."""
         try:
             value = literals.parse(answer) if answer.lstrip().startswith("{") else None
         except literals.NotRead as error:

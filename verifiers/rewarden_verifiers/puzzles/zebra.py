@@ -11,7 +11,7 @@ from rewarden_verifiers.puzzles import grids, literals
 from rewarden_verifiers.puzzles.findings import RIGHT, Finding, Task, illegal, malformed, share_of, wrong
 
 Table = dict[tuple[str, str], str]
-"""(house, attribute) to value, all in one spelling."""
+"""Maps (house, attribute) to a value, all in canonical form."""
 
 MAX_CELLS = 10_000
 
@@ -41,14 +41,16 @@ def _key(text: Any) -> str:
 
 
 def _house(text: Any) -> str:
-    """Houses are numbered: "House 1", "1" and 1 are one."""
+    """The number of a house: "House 1", "1" and 1 are the same."""
     key = _key(text)
     digits = "".join(char for char in key if char.isdigit())
     return digits if digits and key.strip("0123456789 .:#") in ("", "house", "person", "position") else key
 
 
 def _table(value: Any) -> Table | None:
-    """A JSON value as a table, or None. A house or attribute that stands twice with another value makes it none."""
+    """Parses a JSON value as a table; None if it is not one. A house or attribute that occurs twice with different
+    values makes it invalid.
+    """
     if isinstance(value, Mapping) and set(value) == {"header", "rows"}:
         header, rows = value["header"], value["rows"]
         if not isinstance(header, (list, tuple)) or not header or not isinstance(rows, (list, tuple)):
@@ -85,13 +87,13 @@ def _markdown(text: str) -> Table | None:
 
 @dataclass(frozen=True, slots=True)
 class ZebraChecker:
-    """The solution, and how many of its cells the best constant answer has."""
+    """The solution, and how many of its cells the best constant answer gets right."""
 
     table: Table
     constant: int
 
     def check(self, answer: str) -> Finding:
-        """All cells, as JSON in one of the solution's forms (also under `solution`), or as a Markdown table."""
+        """Reads all cells, as JSON in one of the solution's forms (also under `solution`), or as a Markdown table."""
         found: Table | None = None
         if answer.lstrip().startswith(("{", "[")):
             try:

@@ -1,1 +1,1 @@
-"""Task folders in Harbor's format: reading and checking them, and judging boxes by them."""
+"""Task folders in Harbor's format: reads and checks them, and uses them to judge boxes."""

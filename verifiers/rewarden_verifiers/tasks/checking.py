@@ -1,6 +1,7 @@
-"""The check of a task before its first use: its solution must get the full reward, and an untouched box must not.
+"""Checks a task before its first use: its solution must get the full reward, and an untouched box must not.
 
-It is the control run of every verdict: a missing reward is the policy's fault only if the solution's run wrote one.
+The check is the control run for every verdict: a missing reward is the policy's fault only if the solution's run wrote
+one.
 """
 
 from __future__ import annotations
@@ -33,8 +34,9 @@ TOP = 1.0
 
 @asynccontextmanager
 async def opened(boxes: Boxes, task: Task, size: Size, memory: Memory) -> AsyncIterator[TaskBoxes]:
-    """Yields the boxes of a task. The environment is made at the first time, and kept.
-    Raises TaskFault, SandboxError."""
+    """Yields the boxes of a task. The environment is built the first time, and then kept. Raises TaskFault,
+    SandboxError.
+    """
     async with AsyncExitStack() as stack:
         bases = {}
         for environment, image_id in zip(task.environments, await _images(boxes, task, size), strict=True):
@@ -45,7 +47,7 @@ async def opened(boxes: Boxes, task: Task, size: Size, memory: Memory) -> AsyncI
 
 
 async def _images(boxes: Boxes, task: Task, size: Size) -> list[str]:
-    """Returns the identity of the image of each environment. Raises InvalidSample for one that no host gives."""
+    """Returns the identity of each environment's image. Raises InvalidSample if no host provides an image."""
     policy = await boxes.identity(task.environment.image, size.limits(task.environment))
     made = [policy]
     for environment in task.environments[1:]:
@@ -57,15 +59,16 @@ async def _images(boxes: Boxes, task: Task, size: Size) -> list[str]:
 
 
 async def _identity(boxes: Boxes, task: Task, size: Size) -> str:
-    """Returns the identity of all images together, by which a check is remembered."""
+    """Returns the combined identity of all images, which is part of the key of a stored check."""
     return identity_of(await _images(boxes, task, size))
 
 
 async def _state(
     stack: AsyncExitStack, boxes: Boxes, environment: Environment, limits: Limits, memory: Memory, image_id: str
 ) -> State | None:
-    """Returns what an environment changes in its image, for as long as the stack lasts. Raises TaskFault,
-    SandboxError."""
+    """Returns the changes that an environment makes to its image; they exist until the stack is closed. Raises
+    TaskFault, SandboxError.
+    """
     if not environment.actions:
         return None
     key = environment.digest
@@ -87,15 +90,16 @@ async def _make(boxes: Boxes, environment: Environment, limits: Limits, memory: 
 
 @asynccontextmanager
 async def begun(own: TaskBoxes, boxes: Boxes, step: Step, size: Size, memory: Memory) -> AsyncIterator[State | None]:
-    """Yields the state in which a step begins, where the solutions of those before it ended. None: the environment's.
-    Those steps must have been solved in the task's check. Raises SandboxError."""
+    """Yields the state in which a step begins, which is where the solutions of the previous steps ended; None for the
+    environment's own state. The task's check must have solved those steps. Raises SandboxError.
+    """
     task = own.task
     if step == task.steps[0]:
         yield None
         return
     key = task.beginning(step)
     file = await asyncio.to_thread(memory.state, key, own.image_id, own.limits)
-    if file is None:  # the check made it; it was forgotten earlier than the check
+    if file is None:  # the check made it, but it was evicted before the check's result
         await boxes.together(f"check {size.digest(task)} {own.limits}", lambda: check(boxes, task, size, memory))
         file = await asyncio.to_thread(memory.state, key, own.image_id, own.limits)
     if file is None:
@@ -105,7 +109,7 @@ async def begun(own: TaskBoxes, boxes: Boxes, step: Step, size: Size, memory: Me
 
 
 async def checked(boxes: Boxes, task: Task, size: Size, memory: Memory) -> Checked:
-    """Returns the check of a task, which is made if none is remembered. Raises SandboxError."""
+    """Returns the check of a task, and runs it if no result is stored. Raises SandboxError."""
     limits = size.limits(task.environment)
     image_id = await _identity(boxes, task, size)
     known = await asyncio.to_thread(memory.check, size.digest(task), image_id, limits)
@@ -118,7 +122,7 @@ async def checked(boxes: Boxes, task: Task, size: Size, memory: Memory) -> Check
 
 
 async def check(boxes: Boxes, task: Task, size: Size, memory: Memory) -> Checked:
-    """Checks a task, and remembers the result. Raises SandboxError."""
+    """Checks a task, and stores the result. Raises SandboxError."""
     limits = size.limits(task.environment)
     try:
         async with opened(boxes, task, size, memory) as own:
@@ -131,10 +135,10 @@ async def check(boxes: Boxes, task: Task, size: Size, memory: Memory) -> Checked
 
 
 async def _checked(own: TaskBoxes, task: Task, size: Size, memory: Memory) -> Checked:
-    """The steps one after the other: each begins where the solutions of those before it ended.
+    """Checks the steps in order: each begins where the solutions of the previous ones ended.
 
-    After a step that nothing solves, a solution may fail for want of that one, which proves nothing; the untouched box
-    still must not reach the top.
+    If a step has no solution, later solutions may fail because of that, which proves nothing; but the untouched box
+    still must not get the full reward.
     """
     steps: list[StepCheck] = []
     before: State | None = None
@@ -172,8 +176,9 @@ def _tops(ran: Ran) -> bool:
 
 
 def _served(task: Task, ran: Ran) -> Ran:
-    """Returns a run that says something of the task. Raises SandboxError for one that the network may have failed: it
-    must not be remembered."""
+    """Returns a run that proves something about the task. Raises SandboxError if the network may have caused the
+    failure, which must not be stored.
+    """
     if ran.requests.unserved and not _tops(ran):
         raise SandboxError(f"the check of task {task.id!r} cannot end: {unserved(ran.requests)}")
     return ran
@@ -217,7 +222,7 @@ def _judged(step: Step, untouched: Ran, solved: Ran | None, ended: str, size: Si
 
 
 def _beyond(step: Step, solved: Ran, size: Size) -> str:
-    """Returns what a solution's tests may have missed of the network, in words; empty if nothing."""
+    """Returns, in words, which network access the solution's tests may have lacked; empty if none."""
     if solved.requests.refused:
         return (
             f" (the tests asked for {', '.join(solved.requests.refused[:3])}, which they may not reach: list such "

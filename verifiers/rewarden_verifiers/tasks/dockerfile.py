@@ -1,7 +1,7 @@
 """A Dockerfile that describes a box's initial state: one of our tiers, files, and shell commands.
 
-No engine is needed: commands run in a box. So only instructions that a box can follow are accepted; any other is
-rejected with its line instead of ignored.
+No container engine is needed, because commands run in a box. Only instructions that a box can follow are accepted; any
+other is rejected with its line instead of being ignored.
 """
 
 from __future__ import annotations
@@ -33,31 +33,32 @@ TIERS = ("base", "python", "toolchains", "scripts", "native", "jvm")
 PREFIX = "rewarden-sandbox-"
 
 _INERT = frozenset({"LABEL", "MAINTAINER", "EXPOSE", "CMD", "ENTRYPOINT", "STOPSIGNAL", "HEALTHCHECK"})
-"""Instructions that change nothing in which a policy works."""
+"""Instructions that do not affect the policy's work."""
 
 _VARIABLE = re.compile(r"\\\$|\$(?:\{(\w+)(?::([-+])([^}]*))?\}|(\w+))")
 
 _CONTINUED = re.compile(r"(?<!\\)\\[ \t]*$")
-"""The end of a line that goes on in the next one."""
+"""The end of a line that continues on the next one."""
 
 _ESCAPE = re.compile(r"#\s*escape\s*=\s*(.)", re.IGNORECASE)
 
 
 def tier_of(image: str) -> str | None:
-    """Returns the tier that an image's name means, or None."""
+    """Returns the tier that an image name stands for, or None."""
     name = image.partition(":")[0].removeprefix(PREFIX)
     tagged = ":" in image and not image.startswith(PREFIX)
     return name if name in TIERS and not tagged and "@" not in image else None
 
 
 def is_own(image: str) -> bool:
-    """Returns whether a name is that of an image that is no tier: its id, or a name with a digest."""
+    """Returns whether a name is that of an image other than a tier: an image id, or a name with a digest."""
     return image.startswith("sha256:") or "@sha256:" in image
 
 
 def read_dockerfile(text: str, context: Files, name: str) -> Environment:
-    """Returns the environment. context: the files next to the Dockerfile. name: of the file, for errors. Raises
-    TaskFault."""
+    """Returns the environment that a Dockerfile describes. context: the files next to it. name: the file's name, for
+    errors. Raises TaskFault.
+    """
     return _Reader(context, name).read(text)
 
 
@@ -153,7 +154,7 @@ class _Reader:
         self._actions.append(Copy(files=files, line=self._line))
 
     def _found(self, source: str, place: str, *, into: bool) -> dict[str, File]:
-        """Returns the files of one source, by their absolute path."""
+        """Returns the files of one source, by absolute path."""
         path = posixpath.normpath(source.lstrip("/") or ".")
         if path.startswith(".."):
             raise self._fault(f"COPY {source}: lies outside the environment folder")
@@ -168,7 +169,7 @@ class _Reader:
             if name in self._context:
                 inside = into or len(matched) > 1
                 made[absolute(posixpath.basename(name), place) if inside else place] = self._context[name]
-            else:  # of a folder, its content is copied
+            else:  # a folder's content is copied, not the folder
                 made |= {absolute(inner, place): file for inner, file in below(self._context, name).items()}
         return made
 
@@ -234,8 +235,9 @@ class _Reader:
 
 
 def _lines(text: str) -> list[tuple[int, str]]:
-    """Returns the instructions, each in one line, with the number of its first line. A continued line keeps the blanks
-    with which it begins: they may lie in a quoted text."""
+    """Returns the instructions, one per line, each with the number of its first line. Leading blanks of a continuation
+    line are kept: they may be part of a quoted text.
+    """
     found: list[tuple[int, str]] = []
     begun, before = 0, ""
     for number, line in enumerate(text.split("\n"), 1):

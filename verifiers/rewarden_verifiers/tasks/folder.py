@@ -1,7 +1,7 @@
 """Reading task folders: Harbor's format (`task.toml`, schema 1.0 to 1.4), and terminal-bench's older `task.yaml`.
 
-A folder is read whole, once, into a mapping of names to files. Features that a box does not have (another image,
-compose files, accelerators) are rejected by name; fields that only describe a task are ignored, as Harbor ignores them.
+A folder is read once, into a mapping of names to files. Features that boxes lack (another image, compose files,
+accelerators) are rejected by name; fields that only describe a task are ignored, as Harbor ignores them.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ from rewarden_verifiers.tasks.task import (
 HARBOR, OLDER = "task.toml", "task.yaml"
 
 MOST_BYTES = 64 * 1024**2
-"""The size of all files of a task together, which are kept in memory."""
+"""The maximum size of all files of a task together, because they are kept in memory."""
 
 _MOST_FILES = 10_000
 _DEPTH = 6
-"""Levels of folders below a configured one in which tasks are looked for."""
+"""The number of folder levels below a configured folder that are searched for tasks."""
 
 _YAML = (yaml.YAMLError, ValueError, LookupError, AttributeError, TypeError, ArithmeticError, RecursionError)
-"""The errors of its reader, most of them for tagged values that are not of their type, such as `!!int ""`."""
+"""The errors of the YAML parser, most of them for tagged values that do not fit their type, such as `!!int ""`."""
 
 _VERSIONS = ("1.0", "1.1", "1.2", "1.3", "1.4")
 _VERIFIER_S = 600.0
@@ -56,7 +56,7 @@ _APART = (
     *("network_mode", "allowed_hosts", "allow_internet", "build_timeout_sec"),
     *("gpus", "gpu_types", "tpu", "mcp_servers", "healthcheck"),
 )
-"""The fields of `[verifier.environment]`. Those of the last line are refused."""
+"""The fields of `[verifier.environment]`. Those in the last line are rejected."""
 _OF_HEALTH = {
     "interval_sec": "interval_s",
     "timeout_sec": "timeout_s",
@@ -77,11 +77,11 @@ _SIZE = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)\s*([KMGT])I?B?", re.IGNORECASE | re
 _MB = {"K": 1 / 1024, "M": 1, "G": 1024, "T": 1024**2}
 _MOST_MB = 1e9
 _COMPOSE = re.compile(r"(?:docker-)?compose(?:\.[\w-]+)?\.ya?ml")
-"""The names by which engines find files of several containers."""
+"""The file names with which engines configure several containers."""
 
 
 def find_folders(place: Path) -> list[Path]:
-    """Returns the task folders below a folder, or the folder itself if it is one. Raises TaskFault."""
+    """Returns the task folders below a folder, or the folder itself if it is a task. Raises TaskFault."""
     try:
         if not place.is_dir():
             raise TaskFault(f"{place}: is not a folder")
@@ -98,13 +98,13 @@ def _folders(place: Path, depth: int) -> Iterator[Path]:
         yield place
         return
     for inner in sorted(place.iterdir()) if depth else ():
-        # A link could lead back to where the search came from.
+        # A link could lead back to a folder that is being searched.
         if inner.is_dir() and not inner.is_symlink() and not inner.name.startswith("."):
             yield from _folders(inner, depth - 1)
 
 
 def read_folder(folder: Path) -> Task:
-    """Returns the task of a folder, whose name is its id. Raises TaskFault."""
+    """Reads the task in a folder, whose name becomes the task's id. Raises TaskFault."""
     folder = folder.resolve()
     try:
         files = _files_of(folder)
@@ -140,7 +140,7 @@ def _raised(error: OSError) -> None:
 
 
 def read_task(id: str, files: Files) -> Task:
-    """Returns the task that consists of these files. Raises TaskFault."""
+    """Returns the task made of these files. Raises TaskFault."""
     try:
         for name in files:
             _check_name(name, files)
@@ -154,7 +154,7 @@ def read_task(id: str, files: Files) -> Task:
 
 
 def _check_name(name: str, files: Files) -> None:
-    """Raises TaskFault for the name of a file that cannot be put into a box."""
+    """Raises TaskFault for a file name that cannot be put into a box."""
     parts = name.split("/")
     shown = name.encode("utf-8", "backslashreplace").decode()[:200]
     if {"", ".", ".."}.intersection(parts) or "\0" in name:
@@ -174,7 +174,7 @@ def _check_name(name: str, files: Files) -> None:
 def _harbor(id: str, files: Files) -> Task:
     try:
         told = tomllib.loads(files[HARBOR].text(HARBOR))
-    except (ValueError, RecursionError) as error:  # ValueError also for dates and numbers that there are none of
+    except (ValueError, RecursionError) as error:  # ValueError also covers dates and numbers that do not exist
         raise TaskFault(f"{HARBOR}: {_said(error)}") from None
     version = str(told.get("schema_version", told.get("version", "1.0")))
     if version not in _VERSIONS:
@@ -212,8 +212,9 @@ def _harbor(id: str, files: Files) -> Task:
 
 @dataclass(frozen=True, slots=True)
 class _Whole:
-    """The parts of a task that all steps share. told: of the environment. artifacts: as they are stated. ours: the
-    fields of `metadata.rewarden` that are about a copy of the policy's box."""
+    """The parts of a task that all steps share. told: the table `environment`. artifacts: as given. ours: the fields of
+    `metadata.rewarden` that apply to tests in a copy of the policy's box.
+    """
 
     files: Files
     verifier: Mapping[str, Any]
@@ -226,9 +227,10 @@ class _Whole:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Phase:
-    """The surroundings of the tests: fields of `Step`, and the environment variables of `[verifier.environment]`.
-    image: the one that `[verifier.environment]` names, if it is not the policy's. own: the tests have an environment of
-    their own if they bring one."""
+    """The setup of the tests: fields of `Step`, and the environment variables of `[verifier.environment]`. image: the
+    one that `[verifier.environment]` names, if it is not the policy's. own: the tests get their own environment if they
+    include a Dockerfile.
+    """
 
     network: Sequence[str]
     env: Mapping[str, str]
@@ -243,7 +245,7 @@ class _Phase:
 
 
 def _phase(whole: _Whole, own: Mapping[str, Any], where: str, step: Mapping[str, Any]) -> _Phase:
-    """Returns the surroundings of a step's tests. own: its table `verifier`, empty without steps; where: its path."""
+    """Returns the setup of a step's tests. own: the step's table `verifier`, empty without steps. where: its path."""
     verifier = whole.verifier
     given = f"{where}verifier.environment" if "environment" in own else "verifier.environment"
     apart = _table({**verifier, **own}, "environment", "verifier.")
@@ -251,7 +253,7 @@ def _phase(whole: _Whole, own: Mapping[str, Any], where: str, step: Mapping[str,
         raise TaskFault(f"{HARBOR}: {given}: is only for the environment_mode separate")
     _check_apart(apart, given)
     # As in Harbor, a step's own network comes first, then the verifier's, then its environment's, then the task's.
-    # Unlike there, nothing stated is none.
+    # Unlike in Harbor, the default is no network.
     stated = (
         _network(own, f"{where}verifier"),
         _network(verifier, "verifier"),
@@ -276,7 +278,7 @@ def _phase(whole: _Whole, own: Mapping[str, Any], where: str, step: Mapping[str,
 
 
 def _check_apart(told: Mapping[str, Any], where: str) -> None:
-    """Raises TaskFault for a `[verifier.environment]` that no box can have."""
+    """Raises TaskFault for a `[verifier.environment]` that boxes cannot provide."""
     _check_known(told, _APART, where)
     for name in ("gpus", "gpu_types", "tpu", "mcp_servers", "healthcheck"):
         if told.get(name):
@@ -286,7 +288,7 @@ def _check_apart(told: Mapping[str, Any], where: str) -> None:
 
 
 def _image(told: Mapping[str, Any], where: str, environment: Environment) -> str | None:
-    """Returns the image of the tests' box, None if it is the policy's."""
+    """Returns the image of the tests' box, or None if it is the policy's."""
     if told.get("docker_image") is None:
         return None
     image = str(told["docker_image"])
@@ -300,8 +302,9 @@ def _image(told: Mapping[str, Any], where: str, environment: Environment) -> str
 
 
 def _apart(phase: _Phase, whole: _Whole, tests: Files, prefix: str) -> Environment | None:
-    """Returns the environment of the tests, where it is not the policy's. As in Harbor, a Dockerfile beside the tests
-    makes it, unless an image is named."""
+    """Returns the environment of the tests, or None if it is the policy's. As in Harbor, a Dockerfile beside the tests
+    defines it, unless an image is named.
+    """
     if phase.image is not None:
         made = Environment(image=phase.image)
     elif phase.own and "Dockerfile" in tests:
@@ -416,7 +419,7 @@ def _step(
     tests = {**(below(files, "tests") if folder else {}), **below(inner, "tests")}
     where = f"{prefix}tests/test.sh"
     apart = _apart(phase, whole, tests, prefix)
-    # As in Harbor, an image of the tests' own can bring them.
+    # As in Harbor, the tests' own image can contain them.
     if "test.sh" not in tests and not (apart is not None and is_own(apart.image)):
         raise TaskFault(f"{where}: is missing")
     instruction = inner.get("instruction.md")
@@ -449,8 +452,9 @@ def _step(
 
 
 def _check_laid(files: Files, where: str, workdir: str) -> None:
-    """Raises TaskFault for a file of a step that would lie where the verifier's are. Attack: a task that was taken over
-    from somebody, whose step brings tests and rewards of its own."""
+    """Raises TaskFault if a file of a step would be put where the verifier's files are. Attack: a task from an
+    untrusted source, whose step brings tests and rewards of its own.
+    """
     for name in files:
         path = absolute(name, workdir)
         if is_ours(path.lstrip("/")):
@@ -458,7 +462,9 @@ def _check_laid(files: Files, where: str, workdir: str) -> None:
 
 
 def _network(told: Mapping[str, Any], where: str) -> tuple[str, ...] | None:
-    """Returns the hosts of a network; none for `no-network`, `*` for `public`, None where nothing is stated."""
+    """Returns the hosts of a network: an empty tuple for `no-network`, `*` for `public`, and None if nothing is
+    stated.
+    """
     mode, hosts, older = told.get("network_mode"), told.get("allowed_hosts"), told.get("allow_internet")
     if mode is None and hosts is None:
         return None if older is None else ("*",) if older is True else ()
@@ -524,7 +530,7 @@ def _environment(told: Mapping[str, Any], files: Files) -> Environment:
 
 
 def _size(told: Mapping[str, Any], name: str, where: str) -> int | None:
-    """Returns MiB: `memory_mb`, or the older `memory = "2G"`."""
+    """Returns a size in MiB from `memory_mb`, or from the older form `memory = "2G"`."""
     exact = told.get(f"{name}_mb")
     if exact is not None:
         if type(exact) not in (int, float) or not 0 < exact < _MOST_MB:
@@ -559,12 +565,12 @@ def _older(id: str, files: Files) -> Task:
         raise TaskFault("Dockerfile: is missing")
     if "run-tests.sh" not in files:
         raise TaskFault("run-tests.sh: is missing")
-    # The policy's box must have neither tests nor solution, whatever the Dockerfile copies.
+    # The policy's box must contain neither the tests nor the solution, whatever the Dockerfile copies.
     hidden = {*_OLDER_OWN, *compose}
     context = {name: file for name, file in files.items() if name not in hidden and not name.startswith(_OLDER_FOLDERS)}
     environment = read_dockerfile(files["Dockerfile"].text("Dockerfile"), context, "Dockerfile")
-    # That format's runner copies both into /tests, and reads the result of pytest from what it prints; here its exit
-    # code says it.
+    # The older format's runner copies both into /tests, and reads pytest's results from its output; here, the exit code
+    # decides.
     tests = {**below(files, "tests"), "run-tests.sh": files["run-tests.sh"], "test.sh": File(_OLDER_SCRIPT, True)}
     solution = {"solve.sh": files["solution.sh"]} if "solution.sh" in files else {}
     step = Step(
@@ -642,6 +648,6 @@ def _kept(paths: Sequence[str]) -> Sequence[str]:
 
 
 def _without_canary(text: str) -> str:
-    """Returns an instruction without the leading lines that mark it for filters of training data."""
+    """Returns an instruction without its leading canary lines, which mark it for filters of training data."""
     match = _CANARY.match(text)
     return text[match.end() :] if match is not None and "canary" in match[0].lower() else text

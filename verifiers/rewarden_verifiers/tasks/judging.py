@@ -1,4 +1,4 @@
-"""One run of a task's tests, in a separate box."""
+"""Runs a task's tests once, in a separate box."""
 
 from __future__ import annotations
 
@@ -44,10 +44,11 @@ from rewarden_verifiers.tasks.task import (
 TESTS, SOLUTION, PYTHON = "/tests", "/solution", "/rewarden/python"
 AGENT, RECORD = "/logs/agent", "/logs/rewarden"
 SETUP = "setup.sh"
-"""The script of a step's files that is run once they are laid."""
+"""The script among a step's files that runs after they are put in place."""
 TRAJECTORY = "trajectory.json"
-"""The trajectory's name in both folders. In the first it is the policy's own, if it wrote one; in the second it is the
-server's record."""
+"""The trajectory's name in both folders. In the first, it is the policy's own if the policy wrote one; in the second,
+it is the server's record.
+"""
 
 _CLEAN: Mapping[str, str] = {
     "PATH": PATH,
@@ -66,9 +67,10 @@ _CLEAN: Mapping[str, str] = {
     "GIT_CONFIG_KEY_2": "safe.directory",
     "GIT_CONFIG_VALUE_2": "*",
 }
-"""The verifier's environment. Attacks: hooks and monitors of a repository run when a test asks git anything; R reads
-start-up files of the working folder; and a compiled module beside a test is taken for the test's own, so that none of
-its own may be there."""
+"""The verifier's environment variables. Attacks: git hooks and monitors of a repository, which run when a test calls
+git; startup files in the working folder, which R reads; and a compiled module beside a test, which Python takes for the
+test's own, so tests must not write any.
+"""
 
 _SEARCHED = (
     "PATH",
@@ -87,7 +89,7 @@ _LOADED = (
     *(".py", ".pyc", ".so", ".pth", ".ini", ".cfg", ".toml", ".js", ".mjs", ".cjs", ".ts", ".node", ".sh", ".bash"),
     *(".rb", ".pl", ".pm", ".php", ".lua", ".r", ".jar", ".class"),
 )
-"""Ends of names that a later test may run or obey because of where they lie."""
+"""Endings of file names that a later test may execute or obey because of their location."""
 
 _PYTEST = {
     "pytest.ini": b"",
@@ -96,14 +98,14 @@ _PYTEST = {
     "tox.ini": b"[pytest]",
     "setup.cfg": b"[tool:pytest]",
 }
-"""Files that can hold pytest's configuration, and the text by which they do."""
+"""Files that can contain pytest's configuration, and the text that marks it."""
 
 _OUTPUT_BYTES = 4 * 1024**2
 _PART = 1 << 20
 _REPORTS_BYTES = 64 << 20
-"""The most that tests write beside themselves. Attack: fill the server's memory."""
+"""The maximum size of files that tests write in addition to their own. Attack: fill the server's memory."""
 _TESTS_BYTES = 256 << 20
-"""The most that an image's own tests may have: they are compared with what they were."""
+"""The maximum size of the tests in an image: they are compared before and after the run."""
 _CACHES = frozenset({".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis"})
 _PAUSES_S = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 1.0, 1.0, 1.0)
 _ROOM = Limits(cpu_s=60.0, wall_s=60.0, output_bytes=1 << 16)
@@ -113,8 +115,9 @@ End = Literal["ended", "time_limit", "memory_limit", "output_limit"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
-    """The most that a task's box gets, MiB, and how much one gets that asks for nothing. network: the names that tests
-    may reach whose task wants them (see `rewarden_sandboxes.network.rules`)."""
+    """The maximum limits of a task's box, in MiB, and the defaults for tasks that state none. network: hosts that tests
+    may reach if their task asks for them (see `rewarden_sandboxes.network.rules`).
+    """
 
     memory_mb: int = 2048
     disk_mb: int = 1024
@@ -123,29 +126,31 @@ class Size:
     network: Sequence[str] = ()
 
     def limits(self, environment: Environment) -> Limits:
-        """Returns the limits of a task's boxes: as much as it asks for, within bounds."""
+        """Returns the limits of a task's boxes: as requested, within bounds."""
         return Limits(
             memory_mb=min(environment.memory_mb or self.default_memory_mb, self.memory_mb),
             disk_mb=min(environment.disk_mb or self.default_disk_mb, self.disk_mb),
         )
 
     def reached(self, step: Step) -> tuple[str, ...]:
-        """Returns the rules of the network that the tests of a step have: what both the task and the server allow."""
+        """Returns the network rules for a step's tests: what both the task and the server allow."""
         return narrowed(tuple(map(read_rule, self.network)), step.network) if self.network else ()
 
     def digest(self, task: Task) -> str:
-        """Returns the digest by which the check of a task is remembered: what its tests get can decide it."""
+        """Returns the key of a task's check. It includes the server's settings for the tests, because they can decide
+        the result.
+        """
         given = [(self.reached(step), self.limits(_surroundings(task.environment, step))) for step in task.steps]
         return hashlib.sha256(repr((task.digest, given)).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
-    """The result of a run of tests. reward: None if none was written that can be read; why: the reason then. output:
-    the end of what the tests printed. rewritten: test files that were changed, or added, while they ran. left:
-    processes lived on after them, which could write the reward. dropped: changes of the policy's to system folders,
-    which the tests did not see. unsearched: folders of PATH and the like that are the policy's, which were left out.
-    requests: of the tests, that went wrong. sick: health checks that failed to the end.
+    """The result of a run of tests. reward: None if no readable one was written; why: the reason. output: the end of
+    the tests' output. rewritten: test files that were changed or added during the run. left: processes outlived the
+    tests, and could write the reward. dropped: the policy's changes to system folders, which the tests did not see.
+    unsearched: folders in PATH and similar variables that were left out because the policy controls them. requests:
+    failed requests of the tests. sick: health checks that never passed.
     """
 
     end: End
@@ -164,7 +169,7 @@ class Ran:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A kept copy of a box's changes. file: unlinked, so that it ends with this."""
+    """A stored copy of a box's changes. file: unlinked, so it disappears when closed."""
 
     file: BinaryIO
 
@@ -177,13 +182,13 @@ class State:
 
 
 def identity_of(images: Sequence[str]) -> str:
-    """Returns the identity of several images, the policy's first."""
+    """Returns the combined identity of several images, the policy's first."""
     return " ".join(dict.fromkeys(images))
 
 
 @asynccontextmanager
 async def kept(changes: AsyncGenerator[bytes, None]) -> AsyncIterator[State]:
-    """Yields a copy of a stream of changes, on the server's disk for as long as the block lasts."""
+    """Yields a copy of a change stream, stored on the server's disk until the block ends."""
     with tempfile.TemporaryFile(prefix="rewarden-task-") as file:
         await copied(changes, file)
         file.flush()
@@ -195,15 +200,16 @@ async def kept(changes: AsyncGenerator[bytes, None]) -> AsyncIterator[State]:
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """The beginning of an environment's boxes. image_id: the image on which they stand. state: the changes that the
-    environment makes in it; None: none."""
+    """The base of an environment's boxes. image_id: their image. state: the changes that the environment makes to it,
+    or None.
+    """
 
     image_id: str
     state: State | None
 
 
 class TaskBoxes:
-    """Opens the boxes of a task. bases: of its environments, by their digests."""
+    """Opens the boxes of a task. bases: the bases of its environments, by digest."""
 
     def __init__(self, boxes: Boxes, task: Task, size: Size, bases: Mapping[str, Base]) -> None:
         self._boxes = boxes
@@ -213,12 +219,12 @@ class TaskBoxes:
 
     @property
     def image_id(self) -> str:
-        """Returns the image on which the policy's boxes stand."""
+        """Returns the image of the policy's boxes."""
         return self._bases[self.task.environment.digest].image_id
 
     @property
     def identity(self) -> str:
-        """Returns the images of all boxes: what was found out on them is about them alone."""
+        """Returns the identity of all images: check results apply to these images only."""
         return identity_of([self._bases[each.digest].image_id for each in self.task.environments])
 
     @property
@@ -228,14 +234,15 @@ class TaskBoxes:
 
     @asynccontextmanager
     async def box(self, step: Step, before: State | None = None) -> AsyncIterator[FreshBox]:
-        """Yields a box in which a policy begins a step. before: the changes with which the step before it ended."""
+        """Yields a box in which a policy can begin a step. before: the changes at the end of the previous step."""
         async with self._open() as box:
             await self.begin(box, step, before)
             yield box
 
     async def begin(self, box: FreshBox, step: Step, before: State | None = None) -> None:
-        """Makes of a fresh box one in which a policy begins a step. Raises TaskFault if the step's own files cannot be
-        laid, and SandboxError: no policy has been in it."""
+        """Prepares a fresh box for a step. Raises TaskFault if the step's own files cannot be put in place. Other
+        failures are SandboxErrors, because no policy has used the box yet.
+        """
         check_image(box, self.image_id)
         state = before or self._bases[self.task.environment.digest].state
         try:
@@ -255,7 +262,7 @@ class TaskBoxes:
     async def _open(
         self, disk_mb: int = 0, network: Sequence[str] = (), step: Step | None = None
     ) -> AsyncIterator[FreshBox]:
-        """Opens a box. step: of whose tests it is."""
+        """Opens a box. step: the step whose tests it runs, if any."""
         environment = self.task.environment
         if step is not None:
             environment = _surroundings(environment, step)
@@ -266,9 +273,10 @@ class TaskBoxes:
             yield box
 
     async def verify(self, step: Step, state: State, *, disk_mb: int = 0, trajectory: bytes | None = None) -> Ran:
-        """Runs the tests of a step on a copy of a box. disk_mb: of that box, if it is larger than the task's.
-        trajectory: the record of what was run in it. Raises SandboxError."""
-        # The policy's files must fit, whatever room the tests have.
+        """Runs the tests of a step on a copy of a box. disk_mb: that box's disk size, if it is larger than the task's.
+        trajectory: the record of what ran in it. Raises SandboxError.
+        """
+        # The policy's files must fit, whatever the disk size of the tests.
         disk_mb = max(disk_mb, self.limits.disk_mb or 0)
         if not step.collect:
             return await self._verify(step, state, disk_mb, trajectory)
@@ -281,7 +289,8 @@ class TaskBoxes:
     @asynccontextmanager
     async def _collected(self, step: Step, state: State, disk_mb: int) -> AsyncIterator[State]:
         """Yields a copy of a box after the hooks have run in it, beside the task's services. As in Harbor, a hook that
-        fails leaves no files, and nothing else comes of it. Its processes end here. Raises BoxFault, SandboxError."""
+        fails leaves no files but has no other effect. The copy's processes end here. Raises BoxFault, SandboxError.
+        """
         task = self.task
         env = {"PATH": PATH, **task.environment.env}
         async with self._open(disk_mb) as box:
@@ -305,7 +314,7 @@ class TaskBoxes:
         carried = _filter(task, step)
         env, unsearched = _clean(environment.env, carried)
         if is_own(environment.image) and "PATH" not in environment.env:
-            del env["PATH"]  # the image says where its programs are
+            del env["PATH"]  # the image sets its own PATH
         network = self._size.reached(step)
         cwd = step.workdir or environment.workdir
         with tempfile.TemporaryFile(prefix="rewarden-task-") as file:
@@ -317,7 +326,7 @@ class TaskBoxes:
                     await place(box, {**_under(placed, TESTS), **_python()})
                     await _made(box, ("mkdir", "-p", TESTS, reward.FOLDER, AGENT, "/logs/artifacts", cwd))
                     if step.apart is not None:
-                        placed = await _present(box)  # what the image brings is the verifier's as well
+                        placed = await _present(box)  # files in the image count as the verifier's, too
                     if trajectory is not None:
                         await _record(box, File(trajectory))
                     await self._serve(box, task.environment.workdir, env)
@@ -329,17 +338,17 @@ class TaskBoxes:
                         limits=Limits(cpu_s=step.verifier_s, wall_s=step.verifier_s, output_bytes=_OUTPUT_BYTES),
                     )
                     _check(report)
-                    # Attack: whatever the tests have started could write the reward after them.
+                    # Attack: a process that the tests started writes the reward after they have ended.
                     await box.stop()
                     ran = replace(await _result(box, report, placed), sick=sick)
                     if network:
                         ran = replace(ran, requests=await box.requests())
-                    # A server that was told to end, or a tracker of shared memory, needs a moment to do so.
+                    # A server that is shutting down, or a tracker of shared memory, needs a moment to end.
                     await box.resume()
                     ran = replace(ran, left=not task.services and await _left(box))
                 except BoxFault as fault:
-                    # Whatever does not fit into the box, or stands where the tests must, is in the policy's files: the
-                    # remembered run of the solution went through.
+                    # Files that do not fit into the box, or block the tests' paths, must be the policy's: the
+                    # solution's run succeeded.
                     ran = Ran(end="ended", reward=None, why=str(fault))
         return replace(ran, dropped=tuple(carried.dropped), unsearched=unsearched)
 
@@ -347,7 +356,8 @@ class TaskBoxes:
         streams = [(state.file, carried.of_policy)]
         base = self._bases[environment.digest].state
         if base is not None:
-            # A policy's stream begins by emptying the home that it has written to. Artifacts lie over what is there.
+            # A policy's stream begins by emptying the homes that it has written to, so the environment's changes come
+            # after it. Artifacts, in contrast, overwrite what is there.
             last = environment is self.task.environment
             streams.insert(len(streams) if last else 0, (base.file, carried.of_environment))
         opened = [(os.fdopen(os.dup(file.fileno()), "rb"), chosen) for file, chosen in streams]
@@ -367,7 +377,7 @@ class TaskBoxes:
 
 
 def _surroundings(environment: Environment, step: Step) -> Environment:
-    """Returns the environment of a step's tests: their own, or that of the policy with the size that they ask for."""
+    """Returns the environment of a step's tests: their own, or the policy's with the size that they ask for."""
     if step.apart is not None:
         return step.apart
     memory_mb, disk_mb = step.memory_mb or environment.memory_mb, step.disk_mb or environment.disk_mb
@@ -382,7 +392,7 @@ def _filter(task: Task, step: Step) -> Filter:
 
 
 async def _healthy(box: FreshBox, check: HealthCheck, cwd: str, env: Mapping[str, str]) -> bool:
-    """Returns whether a check passed. One that does not end within its time has failed."""
+    """Returns whether a health check passed. A check that times out has failed."""
     limits = Limits(cpu_s=check.timeout_s, wall_s=check.timeout_s, output_bytes=_OUTPUT_BYTES)
     loop = asyncio.get_running_loop()
     started, failures = loop.time() + check.start_s, 0
@@ -399,8 +409,8 @@ async def _healthy(box: FreshBox, check: HealthCheck, cwd: str, env: Mapping[str
 
 
 async def _record(box: FreshBox, trajectory: File) -> None:
-    """Puts the server's record into a box of tests. Raises BoxFault."""
-    # Attack: a trajectory of things that were never done. Nothing of the policy's is carried into the second folder.
+    """Puts the server's record into a tests' box. Raises BoxFault."""
+    # Attack: a forged trajectory. Nothing from the policy is carried into the second folder.
     folders = [RECORD]
     if all(entry.path != TRAJECTORY for entry in await box.list(AGENT, 1)):
         folders.append(AGENT)
@@ -408,15 +418,15 @@ async def _record(box: FreshBox, trajectory: File) -> None:
 
 
 def check_image(box: FreshBox | LiveBox, image_id: str) -> None:
-    """Raises SandboxError for a box on another image: what was found out, and kept, is about another one."""
+    """Raises SandboxError if a box runs another image: stored results and states do not apply to it."""
     if box.image_id != image_id:
         raise SandboxError("the image of the task was replaced, and the box runs another build of it")
 
 
 def _clean(own: Mapping[str, str], carried: Filter) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Returns the verifier's variables, given those of the environment, and the folders that were left out.
+    """Returns the verifier's variables, merged with the environment's, and the folders that were left out of them.
 
-    Attack: a program in a folder of the policy's that `ENV PATH` names.
+    Attack: a program in a policy's folder that `ENV PATH` includes.
     """
     made = dict(_CLEAN)
     unsearched: list[str] = []
@@ -432,7 +442,7 @@ def _clean(own: Mapping[str, str], carried: Filter) -> tuple[dict[str, str], tup
 
 
 async def solve(box: FreshBox, task: Task, step: Step, files: Files, env: Mapping[str, str]) -> Report:
-    """Runs a solution: the script `step.solve` among files that lie in /solution. Raises SandboxError."""
+    """Runs a solution: puts its files into /solution and runs the script `step.solve`. Raises SandboxError."""
     await place(box, _under(files, SOLUTION))
     report = await box.run(
         ("/bin/bash", posixpath.join(SOLUTION, step.solve)),
@@ -445,8 +455,9 @@ async def solve(box: FreshBox, task: Task, step: Step, files: Files, env: Mappin
 
 
 async def lay(box: FreshBox, task: Task, step: Step) -> Report | None:
-    """Lays the files of a step into the working folder, and runs its script there. Returns how that ended; None if
-    there is none. Raises BoxFault, SandboxError."""
+    """Puts a step's files into the working folder and runs its setup script there. Returns the script's report, or None
+    if there is no script. Raises BoxFault, SandboxError.
+    """
     await put(box, task, step.laid)
     if SETUP not in step.laid:
         return None
@@ -462,12 +473,12 @@ async def lay(box: FreshBox, task: Task, step: Step) -> Report | None:
 
 
 async def put(box: FreshBox, task: Task, files: Files) -> None:
-    """Puts files into a box: relative paths begin in the working folder. Raises BoxFault."""
+    """Puts files into a box. Relative paths start in the working folder. Raises BoxFault."""
     await place(box, _under(files, task.environment.workdir))
 
 
 async def build(box: FreshBox, environment: Environment) -> None:
-    """Does the actions of an environment in a fresh box. Raises TaskFault for one that fails, SandboxError."""
+    """Performs an environment's actions in a fresh box. Raises TaskFault if one fails, SandboxError."""
     for action in environment.actions:
         try:
             if isinstance(action, Copy):
@@ -515,7 +526,8 @@ async def _result(box: FreshBox, report: Report, placed: Files) -> Ran:
 
 async def _reward(box: FreshBox) -> Reward:
     """Returns the reward. Raises Unreadable, BoxFault."""
-    # From /logs on, each name must be what it was made as: a program that a test started may have put links there.
+    # From /logs on, every name must still be of its original type: a program that a test started may have put links
+    # there.
     seen: dict[str, BoxEntry] = {entry.path: entry for entry in await box.list("/logs", 2)}
     folder = posixpath.basename(reward.FOLDER)
     if folder not in seen or seen[folder].kind != "folder":
@@ -531,7 +543,7 @@ async def _reward(box: FreshBox) -> Reward:
 
 
 async def _left(box: FreshBox) -> bool:
-    """Returns whether processes live on, a few seconds after the tests."""
+    """Returns whether processes are still alive a few seconds after the tests."""
     for pause in _PAUSES_S:
         if not await box.processes():
             return False
@@ -540,7 +552,7 @@ async def _left(box: FreshBox) -> bool:
 
 
 async def _archived(box: FreshBox, most: int) -> io.BytesIO:
-    """Returns the archive of /tests, cut where it exceeds so many bytes. Raises BoxFault."""
+    """Returns an archive of /tests, truncated after `most` bytes. Raises BoxFault."""
     data = io.BytesIO()
     async with contextlib.aclosing(box.archive(TESTS)) as pieces:
         async for piece in pieces:
@@ -552,7 +564,7 @@ async def _archived(box: FreshBox, most: int) -> io.BytesIO:
 
 
 async def _present(box: FreshBox) -> dict[str, File]:
-    """Returns the files that lie in /tests. Raises BoxFault."""
+    """Returns the files in /tests. Raises BoxFault."""
     data = await _archived(box, _TESTS_BYTES)
     try:
         with tarfile.open(fileobj=data) as given:
@@ -563,8 +575,9 @@ async def _present(box: FreshBox) -> dict[str, File]:
 
 
 async def _rewritten(box: FreshBox, placed: Files) -> frozenset[str]:
-    """Returns the test files that are not what they were, or were not there. Attack: a program that a test starts
-    changes the next one, or adds what the next one loads."""
+    """Returns the test files that were changed or added. Attack: a program that a test starts alters the next test, or
+    adds a file that the next test loads.
+    """
     most = 2 * sum(len(file.data) + 2048 for file in placed.values()) + _REPORTS_BYTES
     try:
         data = await _archived(box, most)
@@ -586,13 +599,14 @@ def _changed(data: io.BytesIO, placed: Files) -> frozenset[str]:
                 if name not in placed and not member.isdir() and _is_loaded(name):
                     added.add(name)
     except tarfile.TarError:
-        pass  # it is larger than it may be; whatever was not read is missing
+        pass  # the archive was truncated; files that were not read count as missing
     return frozenset(name for name, file in placed.items() if seen.get(name) != file.data) | added
 
 
 def _is_loaded(name: str) -> bool:
-    """Returns whether a later test may load an added file. Reports and caches of tools are honest, and their names
-    differ from run to run."""
+    """Returns whether a later test may load an added file. Reports and tool caches are harmless, and their names vary
+    between runs.
+    """
     parts = name.split("/")
     if _CACHES.intersection(parts) or parts[-1].startswith(".coverage."):
         return False
@@ -605,12 +619,12 @@ def _is_loaded(name: str) -> bool:
 
 
 def unserved(requests: Requests) -> str:
-    """Returns in words that requests could not be served."""
+    """Returns a message about requests that could not be served."""
     return f"the tests' requests to {', '.join(requests.unserved[:5])} could not be served"
 
 
 def tail(report: Report, most: int = 2000) -> str:
-    """Returns the end of what a program printed."""
+    """Returns the end of a program's output."""
     text = (report.stdout + (b"\n" if report.stdout and report.stderr else b"") + report.stderr).decode(
         errors="replace"
     )
@@ -618,7 +632,7 @@ def tail(report: Report, most: int = 2000) -> str:
 
 
 def ended(report: Report) -> str:
-    """Returns in words how a program ended."""
+    """Returns how a program ended, in words."""
     how = f"exit code {report.exit_code}" if report.status == "runtime_error" else report.status
     return f"ended with {how}"
 
@@ -639,9 +653,9 @@ async def _made(box: FreshBox, argv: Sequence[str]) -> None:
 
 
 def tests_of(step: Step) -> dict[str, File]:
-    """Returns what lies in /tests: the task's files, and an empty configuration of pytest.
+    """Returns the files for /tests: the task's files, and empty pytest configurations.
 
-    Attack: pytest takes its configuration, and conftest.py, from the folders above as well.
+    Attack: pytest also reads configuration and conftest.py from the folders above.
     """
     if any(name in step.tests and text in step.tests[name].data for name, text in _PYTEST.items()):
         return dict(step.tests)
@@ -649,7 +663,7 @@ def tests_of(step: Step) -> dict[str, File]:
 
 
 async def place(box: FreshBox, files: Files) -> None:
-    """Puts files into a box. Their paths begin at its root, without a slash. Raises BoxFault."""
+    """Puts files into a box. Paths start at the root, without a slash. Raises BoxFault."""
     await box.extract("/", _once(await asyncio.to_thread(archive, files)))
 
 

@@ -1,8 +1,8 @@
-"""The symbolic links of a box's changes, and the places to which they lead.
+"""The symbolic links in a box's changes, and their targets.
 
-Attack: an answer that is a link to the expected one, which is in /tests when the tests read it; also through other
-links, `/proc/self/root`, `/dev/fd/3` (the expected answer, if a test has just opened it), or `..` after one of the
-image's links.
+Attack: an answer that links to the expected one, which is in /tests when the tests read it; also through other links,
+`/proc/self/root`, `/dev/fd/3` (the expected answer, if a test has just opened it), or `..` after one of the image's
+links.
 """
 
 from __future__ import annotations
@@ -14,17 +14,19 @@ from collections.abc import Callable, Mapping
 from typing import BinaryIO
 
 _MOST_HOPS = 40
-"""As many as the kernel follows."""
+"""The same limit as the kernel's."""
 _DEEPEST = 200
-"""Levels of folders; the changes of a box have no more."""
+"""The maximum depth of folders in a box's changes."""
 _DEVICES = frozenset({"null", "zero", "full", "random", "urandom", "tty", "stdout", "stderr", "shm"})
-"""Names in /dev that lead to no file that a process has open to read."""
+"""Names in /dev that do not lead to a file that a process has open for reading."""
 _MOST_NAMES = 2_000_000
-"""Names of paths that are looked at. Attack: a hundred thousand links, each to a long path over forty others."""
+"""The maximum number of path components to process. Attack: a hundred thousand links, each to a long path over forty
+others.
+"""
 
 
 class Links:
-    """The links of a box's changes: path, from the root without a slash, to target."""
+    """The links in a box's changes: a path (from the root, without a slash) to a target."""
 
     def __init__(self, targets: Mapping[str, str]) -> None:
         self._targets = targets
@@ -32,24 +34,24 @@ class Links:
 
     @classmethod
     def of_stream(cls, stream: BinaryIO) -> Links:
-        """Returns the links of a stream of changes. Raises tarfile.TarError."""
+        """Reads the links from a change stream. Raises tarfile.TarError."""
         with tarfile.open(fileobj=stream, mode="r:") as given:
             return cls({posixpath.normpath(member.name): member.linkname for member in given if member.issym()})
 
     def astray(self, right: Callable[[str], bool]) -> frozenset[str]:
-        """Returns the links that lead where they must not. right: says of a path, of which nothing need be there,
-        whether one may lead to it."""
+        """Returns the links with a forbidden target. right: returns whether links may point to a path, which need not
+        exist.
+        """
         return frozenset(path for path in self._targets if (end := self._end(path)) is None or not right(end))
 
     def _end(self, path: str) -> str | None:
-        """Returns where a link leads; None if that cannot be told without the image, takes too long, or leads to the
-        files of processes."""
+        """Resolves a link; None if that needs the image, takes too long, or leads to the files of processes."""
         left = deque(path.split("/"))
         at: list[str] = []
         hops = 0
         while left:
             part = left.popleft()
-            if part == "..":  # only at the head of a target, where `at` holds folders of the box alone
+            if part == "..":  # only at the beginning of a target, where `at` contains only folders of the box
                 del at[-1:]
                 continue
             at.append(part)
@@ -71,5 +73,5 @@ class Links:
 
 
 def _of_processes(at: list[str]) -> bool:
-    """Returns whether a path leads to the files of processes: /dev/fd and /dev/stdin are theirs."""
+    """Returns whether a path leads to a process's files, which include /dev/fd and /dev/stdin."""
     return at[0] == "proc" or (at[0] == "dev" and len(at) > 1 and at[1] not in _DEVICES)

@@ -1,4 +1,4 @@
-"""The memory of tasks, on disk and by their digests: the results of checks, environments, and beginnings of steps.
+"""The store of tasks: results of checks, environments, and initial states of steps, on disk, by digest.
 
 An entry applies to one digest, image and set of box limits: under other limits, a solution can fail.
 """
@@ -18,15 +18,16 @@ from rewarden_sandboxes.job import Limits
 from rewarden_verifiers.tasks.shelf import Shelf
 
 VERSION = 4
-"""Raised whenever what is kept means something else, or is found out in another way."""
+"""Incremented when the meaning of an entry or the way to compute it changes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepCheck:
-    """The checks of one step. untouched, solved: the rewards of the untouched box and of the solution; None: the tests
-    wrote none, or the solution proves nothing. rewritten: test files that the runs changed or added. left: processes
-    lived on after the tests. refused: requests of the tests that their network does not allow, each as `HOST:PORT`.
-    problem: why the step cannot judge; None: it can. solution: the step has one."""
+    """The checks of one step. untouched, solved: the rewards of the untouched box and of the solution; None if the
+    tests wrote none, or the solution proves nothing. rewritten: test files that the runs changed or added. left:
+    processes outlived the tests. refused: requests of the tests that their network does not allow, each as `HOST:PORT`.
+    problem: why the step cannot judge, or None. solution: whether the step has one.
+    """
 
     step: str
     untouched: float | None
@@ -41,7 +42,7 @@ class StepCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """The checks of a task. image_id: of the image on which they were made."""
+    """The checks of a task. image_id: the identity of the images on which they ran."""
 
     task: str
     digest: str
@@ -50,7 +51,7 @@ class Checked:
     problem: str | None = None
 
     def step(self, name: str) -> StepCheck | None:
-        """Returns the check of a step, None if the check ended before it."""
+        """Returns the check of a step, or None if the check stopped before it."""
         return next((step for step in self.steps if step.step == name), None)
 
     @property
@@ -66,7 +67,7 @@ class Memory:
     shelf: Shelf
 
     def check(self, digest: str, image_id: str, limits: Limits) -> Checked | None:
-        """Returns what is remembered of a task, or None."""
+        """Returns a task's stored check, or None."""
         file = self.shelf.open(self._check(digest, image_id, limits))
         if file is None:
             return None
@@ -81,20 +82,20 @@ class Memory:
             )
             return Checked(steps=steps, **told)
         except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
-            return None  # it is found out again
+            return None  # the check runs again
 
     def remember(self, checked: Checked, limits: Limits) -> None:
-        """Keeps the result of a check."""
+        """Stores the result of a check."""
         told: dict[str, Any] = {"version": VERSION, **asdict(checked)}
         with self.shelf.writing(self._check(checked.digest, checked.image_id, limits)) as file:
             file.write(json.dumps(told, indent=1).encode())
 
     def state(self, digest: str, image_id: str, limits: Limits) -> BinaryIO | None:
-        """Returns the file of changes with which an environment or a step begins, or None if it is not kept."""
+        """Returns the changes with which an environment or a step begins, or None if they are not stored."""
         return self.shelf.open(self._state(digest, image_id, limits))
 
     async def keep(self, digest: str, image_id: str, limits: Limits, changes: AsyncGenerator[bytes, None]) -> None:
-        """Keeps such changes, once all of them are there. Unlike the others, it does not block."""
+        """Stores such changes once the stream is complete. Unlike the other methods, it does not block."""
         writing = self.shelf.writing(self._state(digest, image_id, limits))
         file = await asyncio.to_thread(writing.__enter__)
         try:

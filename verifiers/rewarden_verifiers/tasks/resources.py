@@ -16,7 +16,7 @@ from rewarden_verifiers.tasks.task import Task
 
 @dataclass(frozen=True, kw_only=True)
 class TaskResources:
-    """tasks: by id. size: of their boxes. shelf: what is remembered of them."""
+    """tasks: by id. size: the limits of their boxes. shelf: where results are stored."""
 
     tasks: Mapping[str, Task] = field(default_factory=dict)
     size: Size = field(default_factory=Size)
@@ -24,7 +24,7 @@ class TaskResources:
 
     @property
     def memory(self) -> Memory:
-        """Returns what is remembered of tasks."""
+        """Returns the store of task results."""
         return Memory(self.shelf)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""The reward that a task's tests have written."""
+"""Reads the reward that a task's tests have written."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ MOST_BYTES = 64 * 1024
 _MOST_PARTS = 100
 
 MAIN = "reward"
-"""The name of the reward that is the score, where a file names several."""
+"""The name of the reward that is the score, if a file has several."""
 
 
 class Unreadable(ValueError):
-    """A reward file has no reward from 0 to 1. The message says why."""
+    """A reward file does not contain a reward from 0 to 1. The message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reward:
-    """A score from 0 to 1. parts: the named rewards, where there are several."""
+    """A score from 0 to 1. parts: the named rewards, if there are several."""
 
     score: float
     parts: Mapping[str, float] = field(default_factory=dict)
 
 
 def read_text(data: bytes) -> Reward:
-    """Returns the reward of `reward.txt`. Raises Unreadable."""
+    """Reads `reward.txt`. Raises Unreadable."""
     try:
         return Reward(_checked(float(data.decode("ascii"))))
     except ValueError as error:
@@ -38,7 +38,9 @@ def read_text(data: bytes) -> Reward:
 
 
 def read_json(data: bytes) -> Reward:
-    """Returns the reward of `reward.json`: of several, the one named `reward`, or else the mean. Raises Unreadable."""
+    """Reads `reward.json`. Of several rewards, the one named `reward` is the score, or else their mean. Raises
+    Unreadable.
+    """
     try:
         told = json.loads(data, object_pairs_hook=_once)
     except (ValueError, RecursionError):
@@ -64,6 +66,6 @@ def _number(value: Any) -> float:
 
 
 def _checked(value: float) -> float:
-    if not 0 <= value <= 1:  # also not a number
+    if not 0 <= value <= 1:  # also rejects NaN
         raise Unreadable("the reward must be from 0 to 1")
     return float(value)

@@ -1,4 +1,4 @@
-"""A folder of files that can be made again: bounded in size; the least recently used is removed first."""
+"""A cache folder, limited in size. Its files can be made again, and the least recently used ones are removed first."""
 
 from __future__ import annotations
 
@@ -13,26 +13,27 @@ from pathlib import Path
 from typing import BinaryIO
 
 MOST_BYTES = 10 * 1024**3
-"""The size of the folder, where nothing else is configured."""
+"""The default size of the folder."""
 
 _MOST_FILES = 20_000
 _OURS = re.compile(r"[0-9a-f]{64}\.(json|tar)")
-"""The folder can contain files of others: none of them is deleted."""
+"""Only such files are ever deleted: the folder can contain others."""
 _NEW = ".new-"
 _ABANDONED_S = 86_400.0
-"""Seconds after which a file that was never finished is nobody's any more."""
+"""Seconds after which an unfinished file counts as abandoned."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shelf:
-    """The folder, and folders of one level in it. All methods block. most_bytes: its size. Attack: requests that each
-    bring another task."""
+    """The cache folder, with one level of subfolders. All methods block. most_bytes: its size. Attack: requests that
+    each bring a different task.
+    """
 
     folder: Path
     most_bytes: int = MOST_BYTES
 
     def open(self, path: Path) -> BinaryIO | None:
-        """Returns a file that stands there, which counts as used, or None."""
+        """Opens a file and marks it as used; None if it does not exist."""
         try:
             file = path.open("rb")
         except OSError:
@@ -43,14 +44,14 @@ class Shelf:
 
     @contextlib.contextmanager
     def writing(self, path: Path) -> Iterator[BinaryIO]:
-        """Yields a file that takes the place of the path's at the end, whole or not at all."""
+        """Yields a file that atomically replaces `path` at the end."""
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         number, name = tempfile.mkstemp(dir=path.parent, prefix=_NEW)
         try:
             with os.fdopen(number, "wb") as file:
                 yield file
                 file.flush()
-                os.fsync(number)  # a machine that loses power leaves the whole file or none
+                os.fsync(number)  # after a power failure, the file is complete or absent
             os.replace(name, path)
         except BaseException:
             with contextlib.suppress(OSError):
@@ -59,12 +60,12 @@ class Shelf:
         self._forget(path)
 
     def _forget(self, newest: Path) -> None:
-        """Deletes what was used longest ago, until the rest fits. The newest stays: somebody waits for it."""
+        """Deletes the least recently used files until the rest fits. The newest is kept: somebody is waiting for it."""
         kept: list[tuple[float, int, str]] = []
         for place in self.folder.iterdir():
             with contextlib.suppress(OSError), os.scandir(place) as entries:
                 for entry in entries:
-                    with contextlib.suppress(OSError):  # another server deletes as well
+                    with contextlib.suppress(OSError):  # another server may be deleting, too
                         about = entry.stat(follow_symlinks=False)
                         abandoned = entry.name.startswith(_NEW) and time.time() - about.st_mtime > _ABANDONED_S
                         if abandoned or _OURS.fullmatch(entry.name):

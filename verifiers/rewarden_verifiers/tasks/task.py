@@ -1,4 +1,4 @@
-"""A task as read: frozen, with a digest of all its parts."""
+"""A parsed task: frozen, with a digest of all its parts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Literal
 from rewarden.errors import InvalidReference
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-"""The image tiers' own."""
+"""The same as in the image tiers."""
 
 Mode = Literal["separate", "shared"]
 """`separate`: the policy's changes to system folders and start-up files are not carried into the verifier's box.
@@ -19,7 +19,7 @@ Mode = Literal["separate", "shared"]
 
 
 class TaskFault(InvalidReference):
-    """A task is malformed, or cannot be used. The message names the file and the line, where there is one."""
+    """A task is malformed, or cannot be used. The message names the file and, if known, the line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +38,12 @@ class File:
 
 
 Files = Mapping[str, File]
-"""Relative path, with `/` between its parts, to file."""
+"""Maps relative paths, with `/` as separator, to files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Copy:
-    """Files that the environment gets. Each path is absolute."""
+    """Files that the environment copies. All paths are absolute."""
 
     files: Files
     line: int
@@ -51,7 +51,7 @@ class Copy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """A shell command that makes the environment."""
+    """A shell command of the environment."""
 
     shell: str
     cwd: str
@@ -64,8 +64,9 @@ Action = Copy | Command
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
-    """The box that a task begins with. image: the name of a tier. actions: done in it, in order, before the policy.
-    digest: of image and actions."""
+    """The initial box of a task. image: the name of a tier. actions: performed in it, in order, before the policy
+    starts. digest: of the image and the actions.
+    """
 
     image: str
     actions: Sequence[Action] = ()
@@ -77,7 +78,7 @@ class Environment:
 
     @property
     def digest(self) -> str:
-        """Returns a digest of what the box begins with."""
+        """Returns a digest of the box's initial state."""
         made = hashlib.sha256(self.image.encode())
         for action in self.actions:
             if isinstance(action, Copy):
@@ -90,7 +91,8 @@ class Environment:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hook:
     """A shell command that runs in a copy of the policy's box before the tests, and leaves files for them. timeout_s:
-    of CPU and idle time."""
+    limits CPU and idle time.
+    """
 
     shell: str
     timeout_s: float
@@ -98,9 +100,10 @@ class Hook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthCheck:
-    """A shell command that is run until it ends with 0, before the tests. interval_s, start_interval_s: seconds between
-    two runs, the second during the first start_s seconds, in which failures do not count. timeout_s: of one run.
-    retries: failures after which the tests begin all the same."""
+    """A shell command that runs before the tests, repeatedly, until it exits with 0. interval_s, start_interval_s:
+    seconds between runs; the second applies during the first start_s seconds, in which failures do not count.
+    timeout_s: the limit of one run. retries: the number of failures after which the tests start anyway.
+    """
 
     shell: str
     interval_s: float = 5.0
@@ -112,15 +115,15 @@ class HealthCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """An instruction and its tests. A task of one step has one, with an empty name.
+    """An instruction and its tests. A task without steps has one step with an empty name.
 
-    laid: what is laid into the environment's working folder before the step; its `setup.sh` is run there.
-    tests: what lies in /tests. script: the file of /tests that is run. solution: what lies in /solution for the oracle.
-    solve: the file of it that is run. agent_s,
-    verifier_s: limits of CPU and idle time. env: of the verifier. network: hosts that the tests may reach, if the
-    server allows them: names, `*.DOMAIN`, or `*`. memory_mb, disk_mb, workdir: of the tests' box, where they are not
-    the environment's. collect, health: done before the tests. apart: what the tests' box begins with, where that is
-    not the policy's box: of the policy's files, it gets the artifacts, which are absolute paths, and nothing else.
+    laid: files put into the environment's working folder before the step; their `setup.sh` runs there. tests: the files
+    in /tests. script: the test script. solution: the files in /solution for the oracle. solve: the solution script.
+    agent_s, verifier_s: limits on CPU and idle time. env: the verifier's variables. network: hosts that the tests may
+    reach if the server allows them: names, `*.DOMAIN`, or `*`. memory_mb, disk_mb, workdir: of the tests' box, if they
+    differ from the environment's. collect, health: run before the tests. apart: the initial state of the tests' box, if
+    it does not start from the policy's box; of the policy's files, it then gets only the artifacts, which are absolute
+    paths.
     """
 
     name: str
@@ -146,8 +149,9 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """See the module. solution_env: of the oracle. keep: absolute paths whose changes are carried although they lie in
-    system folders. services: shell commands that are started before the tests."""
+    """See the module. solution_env: the oracle's variables. keep: absolute paths whose changes are carried over
+    although they are in system folders. services: shell commands that are started before the tests.
+    """
 
     id: str
     digest: str
@@ -159,11 +163,11 @@ class Task:
 
     @property
     def environments(self) -> Sequence[Environment]:
-        """Returns the environments of all boxes: the policy's, and those that tests have of their own."""
+        """Returns the environments of all boxes: the policy's, and any that tests have of their own."""
         return (self.environment, *(step.apart for step in self.steps if step.apart is not None))
 
     def step(self, name: str | None) -> Step:
-        """Returns a step. None: the only one. Raises TaskFault."""
+        """Returns a step by name. None selects the only step. Raises TaskFault."""
         if name is None and len(self.steps) == 1:
             return self.steps[0]
         found = next((step for step in self.steps if step.name == name), None)
@@ -189,11 +193,11 @@ def digest_of(files: Files) -> str:
 
 
 def below(files: Files, folder: str) -> dict[str, File]:
-    """Returns the files of a folder, by their path in it."""
+    """Returns the files in a folder, by path relative to it."""
     head = folder + "/"
     return {name[len(head) :]: file for name, file in files.items() if name.startswith(head)}
 
 
 def absolute(path: str, base: str) -> str:
-    """Returns a path of the box, resolved against a folder of it."""
-    return "/" + posixpath.normpath(posixpath.join(base, path)).lstrip("/")  # normpath leaves two slashes as they are
+    """Returns an absolute path in the box, resolved against `base`."""
+    return "/" + posixpath.normpath(posixpath.join(base, path)).lstrip("/")  # normpath keeps two leading slashes

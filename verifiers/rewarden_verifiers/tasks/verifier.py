@@ -39,7 +39,7 @@ class _NoAnswer(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Solution:
-    """A response that is run. files: what lies in /solution, or where `files` puts it."""
+    """A response to run. files: the files for /solution, or those that the form `files` puts in place."""
 
     files: Mapping[str, File]
     script: bool
@@ -110,14 +110,14 @@ async def task(
                 async with kept(ctx.box.changes()) as state:
                     record = ctx.box.trajectory(step.instruction)
                     ran = await own.verify(step, state, disk_mb=ctx.box.disk_mb, trajectory=record)
-        except BoxFault as fault:  # attack: files that cannot be copied, to go unscored
+        except BoxFault as fault:  # attack: files that cannot be copied, so that the sample goes unscored
             return no_answer("unusable_files", feedback=str(fault))
     judged = _Judged(task_, step, control, ran, flags, solution)
     return judged.outcome()
 
 
 def _unsolved(task: Task, step: Step, found: Checked) -> str | None:
-    """Returns the first step before this one that the check did not solve."""
+    """Returns the first step before this one that the check did not solve, or None."""
     for earlier in task.steps[: task.steps.index(step)]:
         control = found.step(earlier.name)
         if control is None or control.solved is None:
@@ -126,7 +126,7 @@ def _unsolved(task: Task, step: Step, found: Checked) -> str | None:
 
 
 async def _solved(own: TaskBoxes, step: Step, before: State | None, solution: _Solution, flags: list[str]) -> Ran:
-    """Runs a response in a box of its own, and returns what the tests say of it. Raises BoxFault."""
+    """Runs a response in a box of its own, and returns the result of the tests. Raises BoxFault."""
     async with AsyncExitStack() as stack:
         async with own.box(step, before) as box:
             if solution.script:
@@ -164,8 +164,8 @@ class _Judged:
             self.flags.append("network_refused")
         if ran.left:
             self.flags.append("processes_left")
-        # Attack: break the tests of a task without a solution, to go unscored. That they wrote a reward in any box,
-        # untouched or solved, shows that they can.
+        # Attack: break the tests of a task without a solution, so that the sample goes unscored. If the tests wrote a
+        # reward in any box, untouched or solved, they are known to work.
         proven = control is not None and (control.solved is not None or control.untouched is not None)
         known = frozenset(control.rewritten) if control is not None else frozenset[str]()
         details = self._details()
@@ -189,15 +189,17 @@ class _Judged:
         )
 
     def _reached(self) -> bool:
-        """Returns whether the reward is no lower than the solution's, so that nothing can have lowered it."""
+        """Returns whether the reward is at least the solution's, so that nothing can have lowered it."""
         best = self.control.solved if self.control is not None else None
         reward = self.ran.reward
         return self.ran.end == "ended" and reward is not None and reward.score >= (TOP if best is None else best)
 
     @property
     def _refused(self) -> list[str]:
-        """Returns the requests that were refused now, and were not made in the check. With a solution, the check shows
-        that the tests need none of them. Attack: files that lead the tests to a refused host, to go unscored."""
+        """Returns the requests that were refused in this run but not in the check. With a solution, the check proves
+        that the tests need none of them. Attack: files that direct the tests to a refused host, so that the sample goes
+        unscored.
+        """
         known = self.control.refused if self.control is not None else ()
         return [name for name in self.ran.requests.refused if name not in known]
 
@@ -242,7 +244,7 @@ def _task(reference: str | TaskReference | None, box: LiveBox | None, resources:
 
 
 def _solution(sample: Sample, params: TaskParams) -> _Solution:
-    """Returns the response as it is run. Raises _NoAnswer."""
+    """Converts the response to files to run. Raises _NoAnswer."""
     viewed = apply_view(sample.response, DEFAULT_VIEW)
     if viewed.text is None:
         raise _NoAnswer(no_answer(viewed.reason or "no_answer"))
@@ -272,7 +274,7 @@ def _files(text: str) -> dict[str, File]:
 
 
 def _is_text(name: str) -> bool:
-    """Returns whether a name can be written. Attack: half a surrogate pair, which fails the writer of the archive."""
+    """Returns whether a name can be encoded. Attack: an unpaired surrogate, which makes the archive writer fail."""
     try:
         name.encode()
     except UnicodeEncodeError:

@@ -32,7 +32,9 @@ def run_lengths(counts: str) -> list[int]:
 
 
 class Mask:
-    """The pixels of an image that belong to an object. Raises ValueError if the runs do not add up to the image's size."""
+    """The pixels of an image that belong to an object. Raises ValueError if the runs do not add up to the
+    image's size.
+    """
 
     def __init__(self, height: int, width: int, counts: str | Sequence[int]) -> None:
         runs = run_lengths(counts) if isinstance(counts, str) else list(counts)
@@ -44,7 +46,9 @@ class Mask:
         self._ends = list(accumulate(runs))
 
     def contains(self, x: float, y: float) -> bool:
-        """Returns whether the pixel at a position belongs to the mask. Pixel n covers the coordinates from n to n + 1."""
+        """Returns whether the pixel at a position belongs to the mask. Pixel n covers the coordinates from n to
+        n + 1.
+        """
         column, row = int(x // 1), int(y // 1)
         if not (0 <= column < self.width and 0 <= row < self.height):
             return False

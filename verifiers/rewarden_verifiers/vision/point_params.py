@@ -107,7 +107,9 @@ class PointParams(ImageParams):
 
     @cached_property
     def action_names(self) -> dict[str, str]:
-        """Maps further names of action types to the canonical ones. Raises ValueError if a name belongs to two types."""
+        """Maps further names of action types to the canonical ones. Raises ValueError if a name belongs to two
+        types.
+        """
         found: dict[str, str] = {}
         for name, others in (self.actions or {}).items():
             for other in (name, *others):

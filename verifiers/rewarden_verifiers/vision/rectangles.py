@@ -36,7 +36,9 @@ def hull(a: Rectangle, b: Rectangle) -> Rectangle:
 
 
 def giou(a: Rectangle, b: Rectangle) -> float:
-    """Generalised IoU (Rezatofighi et al. 2019, arXiv 1902.09630), from -1 to 1: IoU minus the empty share of the hull."""
+    """Generalised IoU (Rezatofighi et al. 2019, arXiv 1902.09630), from -1 to 1: IoU minus the empty share of
+    the hull.
+    """
     common = shared(a, b)
     union = area(a) + area(b) - common
     around = area(hull(a, b))

@@ -1,1 +1,1 @@
-"""Files in a verifier's box in addition to the task's."""
+"""Files in a verifier's box that do not come from the task."""

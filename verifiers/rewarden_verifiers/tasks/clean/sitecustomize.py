@@ -1,10 +1,11 @@
-"""Loaded by every Python that starts in a verifier's box, before anything else, where PYTHONSAFEPATH is set.
+"""Loaded by every Python that starts in a verifier's box with PYTHONSAFEPATH set, before anything else.
 
-Attack: `python -m pytest` looks into the working folder first, which is the policy's: a `pytest.py` or a `re.py` there
-decides the reward. So the working folder is searched last. A script still searches its own folder first.
+Attack: `python -m pytest` first looks into the working folder, which the policy controls, so a `pytest.py` or a `re.py`
+there would decide the reward. Therefore the working folder is searched last. A script still searches its own folder
+first.
 
-Attack: package metadata in that folder, by which pytest finds plug-ins. So the folder is not in `sys.path`: it has a
-finder that finds modules only.
+Attack: package metadata in that folder, through which pytest finds plug-ins. Therefore the folder is not in `sys.path`;
+a finder that only finds modules covers it.
 """
 
 import os
