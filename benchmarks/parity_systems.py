@@ -15,6 +15,7 @@ from typing import Any
 
 from benchmarks.parity_calls import tool_calls
 from benchmarks.parity_designs import designs
+from benchmarks.parity_executions import executions
 from benchmarks.parity_formulas import formulas
 from benchmarks.parity_instructions import instructions
 from benchmarks.parity_judged import (
@@ -2980,5 +2981,24 @@ SYSTEMS: Mapping[str, Published] = {
             _LAST,
         ),
         note="Each row has a random judge's verdict, which both sides use if the words differ.",
+    ),
+    "coderl-plus-execution": Published(
+        system="coderl-plus",
+        recipe="coderl_plus",
+        repository="jiangxxxue/CODERLPLUS",
+        commit="c574a90229001956dfa8b2db22b84ae3b3db556c",
+        file="recipe/reward/reward_function_coderlplus.py",
+        stubs=(
+            *("verl", "verl.utils", "verl.utils.reward_score", "verl.utils.reward_score.livecodebench"),
+            "verl.utils.reward_score.livecodebench.compute_score",
+        ),
+        call="compute_score('exec_semantics_align', response, {'expected_output': reference['final_output'], "
+        "'expected_local_variable': reference['variables']})",
+        rows=executions(),
+        deviations=(
+            Deviation(("large, *",), "Different integers that are equal as floats count as equal."),
+            Deviation(("*, repeated",), "A key that is given twice counts with its last value."),
+            Deviation(("list, *",), "Variables that are no object count as a valid format."),
+        ),
     ),
 }

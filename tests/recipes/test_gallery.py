@@ -69,6 +69,7 @@ OTHERS = frozenset(
         "criticlean",
         "re_form",
         "autotriton",
+        "coderl_plus",
     }
 )
 """Those that use verifiers which the toys do not know: their cases say what they pay."""

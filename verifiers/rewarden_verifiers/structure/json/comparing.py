@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass, replace
+from math import isfinite
 from typing import Any, ClassVar, Literal
 
 from rapidfuzz import fuzz
 
 TextRule = Literal["exact", "normal", "fuzzy", "similarity"]
 ListRule = Literal["ordered", "multiset", "set"]
+Coercion = bool | Literal["python"]
 
 MAX_FUZZY = 10_000
 """Characters of a text that similarity is worked out for; longer ones are the same or not."""
@@ -21,6 +23,9 @@ MAX_EFFORT = 20_000_000_000
 # A sign belongs to a number unless something comes before it that it could be a dash to.
 _NUMBERS = re.compile(r"(?:(?<![\w)\]])[-+\u2212])?\d+(?:[.,]\d+)*")
 _NUMERAL = re.compile(r"[-+\u2212]?(?:\d{1,3}(?:,\d{3})+|\d{1,40})(?:\.\d{1,40})?(?:[eE][-+]?\d{1,3})?")
+_PYTHON_NUMERAL = re.compile(r"[-+]?(?:\d{1,300}\.?\d{0,300}|\.\d{1,300})(?:[eE][-+]?\d{1,3})?", re.ASCII)
+_CONSTANTS = {"none": "none", "null": "none", "true": "true", "1": "true", "false": "false", "0": "false"}
+"""Python's constants by what they are written as, in any case."""
 
 
 class TooExpensive(Exception):
@@ -33,7 +38,8 @@ class Field:
 
     path: a pattern: `address.city`, `items[*].price`, `**.id`; `*` is one step, `**` any number of them. It includes
     everything beneath. weight: the weight of each value there. ignore: the values there do not count, whether right,
-    wrong, missing or extra. The other fields override the parameters of the same name; None: no override.
+    wrong, missing or extra. whole: a list or object there counts as one value, which is right if all of it is, without
+    any extra key. The other fields override the parameters of the same name; None: no override.
     """
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
@@ -41,11 +47,12 @@ class Field:
     path: str
     weight: float | None = None
     ignore: bool = False
+    whole: bool = False
     text: TextRule | None = None
     threshold: float | None = None
     rel_tol: float | None = None
     abs_tol: float | None = None
-    coerce: bool | None = None
+    coerce: Coercion | None = None
     lists: ListRule | None = None
 
     def __post_init__(self) -> None:
@@ -88,8 +95,9 @@ class Rules:
     threshold: float = 0.9
     rel_tol: float = 0.0
     abs_tol: float = 0.0
-    coerce: bool = False
+    coerce: Coercion = False
     lists: ListRule = "ordered"
+    whole: bool = False
 
     def __post_init__(self) -> None:
         _check(self)
@@ -103,10 +111,14 @@ class Rules:
         }
         if field.ignore:
             given["weight"] = 0.0
+        if field.whole:
+            given["whole"] = True
         return replace(self, **given)
 
     def credit(self, expected: Any, value: Any, effort: Effort) -> float:
         """Returns how far a scalar is the expected one: 0 to 1, between them only for `similarity`."""
+        if self.coerce == "python":
+            return self._python(expected, value)
         kind, other = type(expected), type(value)
         if kind is str and other is str:
             return 1.0 if expected == value else self._texts(expected, value, effort)
@@ -121,6 +133,25 @@ class Rules:
             return 0.0
         expected, value = number_of(expected), number_of(value)
         return 0.0 if expected is None or value is None else self._numbers(expected, value)
+
+    def written_alike(self, expected: Any, value: Any) -> bool:
+        """Returns whether one is a list or object, and the other the text that Python writes it as."""
+        if self.coerce != "python" or isinstance(expected, str) is isinstance(value, str):
+            return False
+        text, other = (expected, value) if isinstance(expected, str) else (value, expected)
+        return text.lstrip()[:1] in ("[", "{") and text.strip() == str(other)
+
+    def _python(self, expected: Any, value: Any) -> float:
+        first, second = str(expected).strip(), str(value).strip()
+        if first == second:
+            return 1.0
+        constant = _CONSTANTS.get(first.lower())
+        if constant is not None and _CONSTANTS.get(second.lower()) == constant:
+            return 1.0
+        if isinstance(expected, bool) or isinstance(value, bool):
+            return float(expected == value)  # True is 1.0, and no text
+        here, there = _python_number(first), _python_number(second)
+        return 0.0 if here is None or there is None else self._numbers(here, there)
 
     def _numbers(self, expected: float, value: float) -> float:
         if expected == value:
@@ -163,6 +194,19 @@ def number_of(value: Any) -> float | int | None:
         return None
     text = text.replace(",", "").replace("\u2212", "-")
     return float(text) if any(char in text for char in ".eE") else int(text)
+
+
+def _python_number(text: str) -> float | int | None:
+    """The number that a text is to Python; None for another text, or a number beyond all floats.
+
+    An integer stays one: as floats, 9007199254740992 and 9007199254740993 would be equal.
+    """
+    if _PYTHON_NUMERAL.fullmatch(text) is None:
+        return None
+    if text.lstrip("+-").isdigit():
+        return int(text)
+    number = float(text)
+    return number if isfinite(number) else None
 
 
 def _word(value: Any) -> str:

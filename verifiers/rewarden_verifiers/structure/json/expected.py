@@ -8,7 +8,7 @@ gives (`predicted`). Precision, recall and F-beta follow.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from rewarden_verifiers.structure.json.assignment import MAX_SIDE, best_pairs
@@ -53,13 +53,15 @@ class Tally:
 class Scheme:
     """The scheme by which any value is compared: the rules everywhere, and the fields with rules of their own."""
 
-    __slots__ = ("blank", "extra", "fields", "rules")
+    __slots__ = ("blank", "extra", "fields", "rules", "strict")
 
     def __init__(self, rules: Rules, fields: Sequence[Field], blank: Blank, extra: Extra) -> None:
         self.rules = rules
         self.fields: tuple[tuple[Pattern, Field], ...] = tuple((pattern_of(item.path), item) for item in fields)
         self.blank = blank
         self.extra = extra
+        # A value that counts as a whole is not right with more keys in it, even where more keys cost nothing.
+        self.strict: Scheme = self if extra == "punish" else Scheme(rules, fields, blank, "punish")
 
     def at(self, path: Path, above: Rules) -> Rules:
         """The rules at a path, from those of the path above it. Of fields that mean the same path the last decides."""
@@ -76,7 +78,7 @@ class Scheme:
 
     def weigh(self, value: Any, path: Path, rules: Rules) -> float:
         """Returns what the leaves of a value count that matches nothing."""
-        if isinstance(value, (dict, list)) and value:
+        if isinstance(value, (dict, list)) and value and not rules.whole:
             steps: Iterable[tuple[Any, Any]] = value.items() if isinstance(value, dict) else enumerate(value)
             if not self.fields:
                 return sum(self.weigh(inner, path, rules) for _, inner in steps)
@@ -100,6 +102,9 @@ class Scheme:
             raise ValueError(f"nested deeper than {MAX_DEPTH}")
         if self.is_blank(value):
             return Blanked(self, path, rules, value)
+        if rules.whole:
+            inner = self.strict._node(value, path, replace(rules, whole=False), counter)
+            return Whole(self, path, rules, value, inner)
         if isinstance(value, Mapping) and value:
             children: dict[str, Node] = {}
             for key, inner in value.items():
@@ -151,6 +156,10 @@ class Node:
 
     def other(self, value: Any, tally: Tally, note: bool) -> Counts:
         """The counts of a value that is of another type than this one."""
+        if self.rules.written_alike(self.value, value):
+            if note and self.total:
+                tally.leaf(self.name, 1.0)
+            return (self.total, self.total, self.total)
         weight = self.scheme.weigh(value, self.path, self.rules)
         if note:
             if self.total:
@@ -199,18 +208,41 @@ class Leaf(Node):
             return self.full
         if not weight:
             return NOTHING
-        if isinstance(value, (dict, list)):
-            if value:
-                return self.other(value, tally, note)
-            credit = 0.0
-        elif self.empty:
-            credit = 0.0
+        if isinstance(value, (dict, list)) and value:
+            return self.other(value, tally, note)
+        if self.empty or isinstance(value, (dict, list)):
+            credit = float(self.rules.written_alike(self.value, value))
         else:
             credit = self.rules.credit(self.value, value, tally.effort)
         if note:
             tally.leaf(self.name, credit)
         shaped = weight if credit > 0 or _kind(self.value) == _kind(value) else 0.0
         return (weight * credit, shaped, weight)
+
+
+class Whole(Node):
+    """A value that is right only if everything in it is, and it has nothing else."""
+
+    __slots__ = ("inner",)
+
+    def __init__(self, scheme: Scheme, path: Path, rules: Rules, value: Any, inner: Node) -> None:
+        super().__init__(scheme, path, rules, value)
+        self.inner = inner
+        self.total = rules.weight if inner.total else 0.0
+        self.leaves = inner.leaves
+        self.unordered = inner.unordered
+
+    def compare(self, value: Any, tally: Tally, note: bool) -> Counts:
+        """See Node."""
+        weight = self.total
+        if not weight:
+            return NOTHING
+        matched, _, predicted = self.inner.compare(value, tally, False)
+        right = _near(matched, self.inner.total) and _near(predicted, self.inner.total)
+        if note:
+            tally.leaf(self.name, float(right))
+        shaped = weight if right or _kind(self.value) == _kind(value) else 0.0
+        return (weight if right else 0.0, shaped, weight)
 
 
 class Object(Node):

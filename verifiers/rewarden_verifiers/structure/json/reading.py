@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from rewarden.errors import InvalidReference
-from rewarden_verifiers.structure.json.comparing import Field, ListRule, Rules, TextRule
+from rewarden_verifiers.structure.json.comparing import Coercion, Field, ListRule, Rules, TextRule
 from rewarden_verifiers.structure.json.expected import Blank, Extra, Scheme, Target
 from rewarden_verifiers.structure.json.locate import Finder, Rule
 from rewarden_verifiers.structure.json.strict import Malformed, parse
@@ -52,7 +52,9 @@ class JsonParams:
         (similar enough by rapidfuzz's ratio, with the same numbers); `similarity` (earns that ratio).
     threshold: Lowest ratio that counts, for `fuzzy` and `similarity`.
     rel_tol, abs_tol: Tolerances for numbers: relative to the expected one, and absolute.
-    coerce: Accepts a number or truth value as text, in the expected value or in the answer.
+    coerce: `true`: accepts a number or truth value as text, in the expected value or in the answer. `python`: compares
+        values of a Python program: also `None` as text, 1 for true, texts without the white space around them, and a
+        list or object as the text that Python prints of it. `text` then has no effect.
     lists: `ordered`; `multiset` (any order, with the best possible pairing); `set` (as `multiset`, and ignores
         repetitions).
     blank: `value`: null, "", [] and {} are values; `absent`: they mean that there is nothing. A missing key is then
@@ -83,7 +85,7 @@ class JsonParams:
     threshold: float = 0.9
     rel_tol: float = 0.0
     abs_tol: float = 0.0
-    coerce: bool = False
+    coerce: Coercion = False
     lists: ListRule = "ordered"
     blank: Blank = "value"
     extra: Extra = "punish"
