@@ -3001,4 +3001,22 @@ SYSTEMS: Mapping[str, Published] = {
             Deviation(("list, *",), "Variables that are no object count as a valid format."),
         ),
     ),
+    "coderl-plus-programs": Published(
+        system="coderl-plus",
+        recipe="code_all",
+        repository="jiangxxxue/CODERLPLUS",
+        commit="c574a90229001956dfa8b2db22b84ae3b3db556c",
+        file="recipe/reward/reward_function_coderlplus.py",
+        beside=("verl/utils/reward_score/livecodebench",),
+        roots=(".",),
+        stubs=("datasets", "verl.utils.reward_score.livecodebench.unit_test"),
+        call="compute_score('codecontests', response, json.dumps(reference))",
+        reference=_tested,
+        rows=programs(),
+        sandbox=True,
+        deviations=(
+            Deviation(("right, cut", "spaced, cut", "crash, cut"), "A program in a thought that never ends counts."),
+            Deviation(("crash, *",), "A program that prints the right output and then exits with an error counts."),
+        ),
+    ),
 }
