@@ -34,6 +34,7 @@ from benchmarks.parity_lakes import lakes
 from benchmarks.parity_laws import laws
 from benchmarks.parity_molecules import attributes
 from benchmarks.parity_proofs import trajectories
+from benchmarks.parity_questions import proposed
 from benchmarks.parity_rows import (
     Forms,
     Row,
@@ -213,6 +214,13 @@ def _tested(known: Mapping[str, Any]) -> dict[str, Any]:
         "language": "python",
         "tests": [{"type": "stdio", "stdin": given, "stdout": told} for given, told in pairs],
     }
+
+
+def _read(opinion: Mapping[str, Any]) -> list[Rule]:
+    """Returns the replies of a judge of an answer, and of a reader of documents."""
+    said = {"answers": [{"number": 1, "evidence": "", "answer": opinion["answer"]}]}
+    match = {"reason": "", "verdict": "correct" if opinion["match"] else "incorrect"}
+    return [Rule(("<answer>",), [match]), Rule((), [said])]
 
 
 def _evidence(opinion: Mapping[str, Any]) -> list[Rule]:
@@ -3018,5 +3026,30 @@ SYSTEMS: Mapping[str, Published] = {
             Deviation(("right, cut", "spaced, cut", "crash, cut"), "A program in a thought that never ends counts."),
             Deviation(("crash, *",), "A program that prints the right output and then exits with an error counts."),
         ),
+    ),
+    "ssp-question": Published(
+        system="ssp",
+        recipe="ssp_question",
+        repository="Alibaba-Quark/SSP",
+        commit="b4797e1854379ed74bcd9b56bcdcdcbcb4feeeec",
+        file="quarl/utils/problem_extraction.py",
+        beside=("quarl/reward/score/quark_score.py",),
+        roots=(".",),
+        stubs=("quarl.utils.llm_as_a_judge",),
+        call="(lambda extractor: vars(extractor).update(llm_judge=type('Judge', (), {'model_based_answer': "
+        "staticmethod(lambda *_: opinion['answer'] and 'Answer: ' + opinion['answer']), 'model_based_match': "
+        "staticmethod(lambda **_: opinion['match'])})) or len(extractor.extract_problems_from_trajectory_with_stats("
+        "'', response, {'reward_model': {'ground_truth': {'target': reference['answer']}}})[0]))(ProblemExtractor("
+        "use_rag_filter=True, answer_pattern='question'))",
+        rows=proposed(),
+        results="information",
+        replies=_read,
+        deviations=(
+            Deviation(("padded, *",), "Blanks count as words."),
+            Deviation(("*, several, *",), "The first of several questions counts."),
+            Deviation(("*, thought, *",), "A question in the reasoning counts."),
+        ),
+        note="Each row has a random reader's answer and a random judge's verdict, which both sides use. The published "
+        "configuration adds four unrelated documents to those that the reader sees.",
     ),
 }

@@ -153,6 +153,16 @@ async def test_a_row_without_a_uses_own_reference_is_the_callers_fault() -> None
         assert error.details["path"] == "metadata.evidence"
 
 
+async def test_a_use_can_take_its_reference_from_a_field_of_the_rows() -> None:
+    given = recipe(uses={"answer": {"name": "math", "reference": "reference.answer"}}, score="answer.score")
+    judged = await run(given, "answer 4", reference={"answer": "4", "artefact": "It is 4."})
+    assert judged.outcome.score == 1.0
+    for reference in ("4", {"artefact": "It is 4."}):
+        error = await refusal(given, "answer 4", reference=reference)
+        assert isinstance(error, InvalidSample)
+        assert error.details["path"] == "reference.answer"
+
+
 async def test_members_of_a_group_have_their_own_second_references() -> None:
     given = recipe(
         uses={"short": "lengths", "evidence": {"name": "math", "reference": "metadata.evidence"}},

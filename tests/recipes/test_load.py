@@ -209,6 +209,11 @@ def test_an_inline_recipe_may_be_yaml_text_and_then_has_lines() -> None:
             "'metadata.KEY'",
         ),
         (
+            {"uses": {"answer": {"name": "math", "reference": "prompt.answer"}}},
+            "uses.answer.reference",
+            "'reference.KEY'",
+        ),
+        (
             {"uses": {"answer": {"name": "lengths", "reference": "metadata.evidence"}}},
             "uses.answer.reference",
             "own references",

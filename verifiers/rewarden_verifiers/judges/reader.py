@@ -41,6 +41,8 @@ class Params(JudgeParams):
     threshold: The lowest score that passes.
     without: Whether to ask the questions without the artefact too: `skip` (no); `flag` questions that are answered even
         so; or `drop` them, so that they do not count (a response that asks such a question scores 0).
+    leaks: Whether a question that the response asks can contain the expected answer: `allow` it, or `refuse` it (such a
+        response scores 0, and no model is asked).
     """
 
     artefact: Literal["response", "reference", "media"] = "response"
@@ -50,6 +52,7 @@ class Params(JudgeParams):
     score: Literal["mean", "all"] = "mean"
     threshold: float = 1.0
     without: Literal["skip", "flag", "drop"] = "skip"
+    leaks: Literal["allow", "refuse"] = "allow"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -109,6 +112,8 @@ async def reader(
         raise InvalidReference(
             "reference.artefact is missing: the text that the question is about", path="reference.artefact"
         )
+    if own and params.leaks == "refuse" and any(_leaks(one.question, one.answer) for one in quiz.asked):
+        return wrong("leaked_answer", feedback="The question contains the expected answer.")
     artefact: Material | None = None
     if params.artefact == "response":
         artefact = Material(text, candidate=True)
@@ -149,6 +154,14 @@ def _part(response: str, tag: str | None) -> str | None:
     end = response.rfind(f"</{tag}>")
     start = response.rfind(f"<{tag}>", 0, max(end, 0))
     return None if start < 0 else response[start + len(tag) + 2 : end]
+
+
+def _leaks(question: str, expected: Any) -> bool:
+    """Returns whether a question contains an expected answer, or one of several."""
+    if isinstance(expected, (list, tuple)):
+        return any(_leaks(question, one) for one in expected)
+    text = " ".join(str(expected).casefold().split())
+    return bool(text) and text in " ".join(question.casefold().split())
 
 
 def _inquiry(prompt: str, variables: Mapping[str, Any], count: int, media: Sequence[Media]) -> Inquiry[_Answers]:

@@ -276,8 +276,8 @@ class Run:
         tried: list[dict[str, Any]] = []
         for candidate in component.candidates:
             use = self._shared.uses.get(candidate.path) or await self._use(candidate, name)
-            if candidate.reference is not None and candidate.reference not in (self._sample.metadata or {}):
-                field = f"metadata.{candidate.reference}"
+            if candidate.reference is not None and not candidate.has_reference(self._sample):
+                field = ".".join(candidate.reference)
                 raise InvalidSample(
                     f"recipe {self._recipe.name!r}: {name!r} needs its reference in {field!r}", path=field
                 )

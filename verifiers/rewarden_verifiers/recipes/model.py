@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from rewarden.types import Sample
 from rewarden_verifiers.recipes.expression import Expression
 from rewarden_verifiers.recipes.source import Source
 
@@ -37,13 +38,22 @@ class Parameter:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
     """A verifier that can judge a component. `params` can contain expressions in place of values. `reference` is the
-    key of the sample's metadata that holds the reference for this verifier; None: it gets the sample's own."""
+    field that holds the reference for this verifier: a key of the sample's `metadata` or of its `reference`; None: it
+    gets the sample's own."""
 
     path: tuple[str | int, ...]
     name: str | Expression | None = None
     recipe: Mapping[str, Any] | None = None
     params: Any = None
-    reference: str | None = None
+    reference: tuple[str, str] | None = None
+
+    def has_reference(self, sample: Sample) -> bool:
+        """Returns whether a sample has the field that holds this verifier's own reference."""
+        if self.reference is None:
+            return False
+        root, key = self.reference
+        fields = getattr(sample, root)
+        return isinstance(fields, Mapping) and key in fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -241,15 +241,15 @@ class _Reader:
         recipe = given.get("recipe")
         if recipe is not None and not isinstance(recipe, Mapping):
             self._fail((*path, "recipe"), "an inline recipe is a mapping")
-        reference = self._metadata_key(given["reference"], (*path, "reference")) if "reference" in given else None
+        reference = self._own_reference(given["reference"], (*path, "reference")) if "reference" in given else None
         return Candidate(path=path, name=name, recipe=recipe, params=params, reference=reference)
 
-    def _metadata_key(self, value: Any, path: Path) -> str:
-        """Returns the key of a field of the sample's metadata, written `metadata.KEY`."""
-        key = value.removeprefix("metadata.") if isinstance(value, str) else ""
-        if not key or key == value or not key.isidentifier():
-            self._fail(path, "a reference of a use's own is a field of the sample's metadata: 'metadata.KEY'")
-        return key
+    def _own_reference(self, value: Any, path: Path) -> tuple[str, str]:
+        """Returns the field that is written `metadata.KEY` or `reference.KEY`."""
+        root, _, key = value.partition(".") if isinstance(value, str) else ("", "", "")
+        if root not in ("metadata", "reference") or not key.isidentifier():
+            self._fail(path, "a reference of a use's own is a field of the sample: 'metadata.KEY' or 'reference.KEY'")
+        return root, key
 
     def _filled(self, value: Any, path: Path) -> Any:
         """Returns the parameters of a use: data, with `{cel: …}` in place of any value."""

@@ -196,20 +196,21 @@ def _sample(recipe: Recipe) -> Sample:
     return Sample(
         prompt="question",
         response="answer",
-        reference="answer",
+        reference=dict.fromkeys(keys, "answer") if (keys := _own(recipe, "reference")) else "answer",
         token_count=1,
         finish_reason="stop",
         metadata={
             **{path[2]: 0.0 for path in recipe.reads if path[:2] == ("sample", "metadata") and len(path) > 2},
-            **{
-                candidate.reference: "answer"
-                for component in recipe.components.values()
-                for candidate in component.candidates
-                if candidate.reference is not None
-            },
+            **dict.fromkeys(_own(recipe, "metadata"), "answer"),
         },
         signals={path[2]: 0.0 for path in recipe.reads if path[:2] == ("sample", "signals") and len(path) > 2},
     )
+
+
+def _own(recipe: Recipe, root: str) -> list[str]:
+    """Returns the keys of a field of the sample that hold references of uses' own."""
+    fields = [one.reference for component in recipe.components.values() for one in component.candidates]
+    return [field[1] for field in fields if field is not None and field[0] == root]
 
 
 def _is_form(recipe: Recipe, name: str) -> bool:

@@ -235,6 +235,7 @@ class _Walk:
     found: dict[int, str]
     steps: list[StepScore]
     queries: list[str]
+    distinct: set[str]
     searches: int = 0
     repeated: int = 0
     malformed: int = 0
@@ -269,9 +270,9 @@ def search(
     **Steps**: each call is a step. Its score is the share of the gold documents that it found first; all steps add up
     to the recall. These earn nothing: a call with malformed arguments, one of a tool that is not in `tools`, a
     repetition of a call that had returned documents, results that do not follow a readable call, and a document that
-    the policy itself had written in that turn. `evidence` counts `searches`, `repeated`, `malformed` and `useful` calls
-    and lists the `queries`, for recipes that shape costs. Components: `found`, `used`, and `useful`, the share of
-    searches that found something first.
+    the policy itself had written in that turn. `evidence` counts `searches`, `distinct`, `repeated`, `malformed` and
+    `useful` calls and lists the `queries`, for recipes that shape costs. Components: `found`, `used`, and `useful`,
+    the share of searches that found something first.
 
     Reasons: `no_search`, `nothing_found`, `partly_found`, `not_used`, `over_budget`, `too_expensive`. Flags:
     `over_budget`, `own_evidence` (the policy wrote what looks like a result with gold evidence that no tool returned).
@@ -326,7 +327,7 @@ def _written(text: str, gold: Sequence[Wanted]) -> bool:
 
 
 def _walk(found: Trajectory, gold: Sequence[Wanted], params: SearchParams) -> _Walk:
-    walk = _Walk({}, [], [])
+    walk = _Walk({}, [], [], set())
     returned: set[str] = set()
     tools = None if params.tools is None else {name.casefold() for name in params.tools}
     for place, lookup in enumerate(found.lookups):
@@ -354,6 +355,7 @@ def _told(
         return "other_tool", 0
     walk.searches += 1
     walk.queries.append(lookup.query)
+    walk.distinct.add(lookup.key)
     if lookup.malformed:
         walk.malformed += 1
         return "malformed" if lookup.name else "unread", 0
@@ -396,6 +398,7 @@ def _outcome(
             "found": len(walk.found),
             "used": len(used),
             "searches": walk.searches,
+            "distinct": len(walk.distinct),
             "repeated": walk.repeated,
             "malformed": walk.malformed,
             "useful": walk.useful,
