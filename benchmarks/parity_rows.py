@@ -1515,64 +1515,6 @@ def combinations(unlabelled: bool = True) -> Callable[[random.Random], Row]:
     return make
 
 
-def months() -> Callable[[random.Random], Row]:
-    """Returns a maker of rows whose answer is a month YYYY-MM, in thoughts that are short, looping or too long."""
-    words = [f"{first}{last}" for first in "bdfgklmnprst" for last in ("ale", "ond", "irt", "umber", "ock", "even")]
-    said = (
-        "the treaty is signed in early spring this time",
-        "it was so",
-        "we then look once more at the dates told here",
-    )
-
-    def loop(rng: random.Random, times: int) -> str:
-        return " ".join([rng.choice(said)] * times)
-
-    def spread(rng: random.Random, count: int) -> str:
-        """Returns words without a run of five that occurs again."""
-        return " ".join(f"{rng.choice(words)}{place}" for place in range(count))
-
-    forms: Forms = {
-        **think_answer(),
-        "unclosed": (2, lambda rng, why, what: f"<think>{why}</think>\n<answer>{what}"),
-        "two lines": (1, lambda rng, why, what: f"<think>{why}</think>\n<answer>\n{what}\n</answer>"),
-        "stuttering": (3, lambda rng, why, what: _thinks(f"{spread(rng, 60)} {' so' * rng.randint(2, 12)}", what)),
-        "looping": (4, lambda rng, why, what: _thinks(f"{spread(rng, 90)} {loop(rng, rng.randint(2, 8))} so", what)),
-        "all loop": (2, lambda rng, why, what: _thinks(loop(rng, 44), what)),
-        "short loop": (2, lambda rng, why, what: _thinks(loop(rng, rng.randint(2, 5)), what)),
-        "long": (4, lambda rng, why, what: _thinks(spread(rng, rng.randint(850, 1100)), what)),
-    }
-
-    def make(rng: random.Random) -> Row:
-        year, month = rng.randint(2016, 2025), rng.randint(1, 12)
-        right = f"{year}-{month:02}"
-        far = year * 12 + month - 1 + rng.choice((-1, 1)) * rng.choice((1, 1, 2, 3, 6, 12, 30))
-        near = f"{far // 12}-{far % 12 + 1:02}"
-        kind = rng.choices(
-            ("right", "near", "spaced", "words", "day", "no month", "no event", "none", "blank", "sentence"),
-            weights=(8, 12, 1, 1, 1, 1, 2, 1, 1, 1),
-        )[0]
-        what = {
-            "right": right,
-            "near": near,
-            "spaced": f" {right} ",
-            "words": f"March {year}",
-            "day": f"{right}-05",
-            "no month": f"{year}-13",
-            "no event": "No event",
-            "none": "none",
-            "blank": "",
-            "sentence": f"It is {right}.",
-        }[kind]
-        name, form = drawn(rng, forms)
-        return Row(f"{kind}, {name}", form(rng, thought(rng), what), right)
-
-    return make
-
-
-def _thinks(why: str, what: str) -> str:
-    return f"<think>{why}</think>\n<answer>{what}</answer>"
-
-
 def patches() -> Callable[[random.Random], Row]:
     """Returns a maker of rows whose response changes files by blocks of search and replacement."""
 

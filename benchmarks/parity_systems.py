@@ -14,6 +14,7 @@ from random import Random
 from typing import Any
 
 from benchmarks.parity_calls import tool_calls
+from benchmarks.parity_dates import completions, differences, months, timelines
 from benchmarks.parity_designs import designs
 from benchmarks.parity_executions import executions
 from benchmarks.parity_formulas import formulas
@@ -62,7 +63,6 @@ from benchmarks.parity_rows import (
     likely,
     marks,
     mathematics,
-    months,
     named,
     noted,
     numbers,
@@ -2878,6 +2878,40 @@ SYSTEMS: Mapping[str, Published] = {
         file="verl/utils/reward_score/time_reasoning.py",
         call="compute_score(response and response + '<|im_end|>', {'event_pub_date': reference})[0]",
         rows=months(),
+    ),
+    "time-r1-difference": Published(
+        system="time-r1",
+        recipe="time_r1",
+        params={"task": "difference", "silent": 0.2},
+        **_TIME_R1,
+        file="verl/utils/reward_score/time_reasoning.py",
+        call="compute_score(response and response + '<|im_end|>', {'event1_pub_date': reference['Event 1'], "
+        "'event2_pub_date': reference['Event 2'], 'month_difference': reference['Month difference'], 'difficulty': "
+        "{'events_difficulty': easy}, 'current_alpha': hard})[0]",
+        reference=lambda known: {**known, "Month difference": f"{known['Month difference']} months"},
+        rows=differences(),
+    ),
+    "time-r1-order": Published(
+        system="time-r1",
+        recipe="time_r1",
+        params={"task": "order", "silent": 0.2},
+        **_TIME_R1,
+        file="verl/utils/reward_score/time_reasoning.py",
+        call="compute_score(response and response + '<|im_end|>', {**{f'event{place}_pub_date': "
+        "reference[f'Event {place}'] for place in (1, 2, 3)}, 'event_order': '-'.join(reference['Event order']), "
+        "'difficulty': {'events_difficulty': easy}, 'current_alpha': hard})[0]",
+        rows=timelines(),
+    ),
+    "time-r1-completion": Published(
+        system="time-r1",
+        recipe="time_r1",
+        params={"task": "completion", "silent": 0.2},
+        **_TIME_R1,
+        file="verl/utils/reward_score/time_reasoning.py",
+        call="compute_score(response and response + '<|im_end|>', {'event_pub_date': reference['Event'], 'mask_type': "
+        "mask, 'masked_entity': reference['Missing entity'], 'difficulty': {'alpha': 0.1 if easy[0] else 0.07}, "
+        "'current_alpha': hard})[0]",
+        rows=completions(),
     ),
     "carr": Published(
         recipe="carr",

@@ -714,3 +714,32 @@ def test_the_work_grows_no_faster_than_the_text(piece: str) -> None:
 def test_a_rough_year_or_month_is_no_reference(reference: str) -> None:
     with pytest.raises(InvalidReference, match="not a certain year or month"):
         prepare(reference, TimeParams())
+
+
+# --- parts ------------------------------------------------------------------------------------------------------------
+
+
+def test_parts_have_distances_and_positions_in_one_unit() -> None:
+    reference = {"first": "2019-03", "second": "2020-01", "between": "10 months", "order": ["first", "second"]}
+    answer = "first: 2019-05, second: 2020-01. between: 8, order: second < first"
+    evidence = direct(answer, reference, unit="months", plain="months", partial="exponential").evidence
+    assert evidence["distances"] == {"first": 2.0, "second": 0.0, "between": 2.0}
+    assert evidence["positions"] == {"first": 2019 * 12 + 4, "second": 2020 * 12, "between": 8.0}
+
+
+def test_what_has_no_place_in_time_has_no_position() -> None:
+    reference = {"date": "2019-03", "month": "June", "clock": "14:30", "event": "the flood", "missing": "2020"}
+    answer = "date: 2019-13\nmonth: July\nclock: 14:30\nevent: the flood"
+    evidence = direct(answer, reference).evidence
+    assert evidence["positions"] == {}
+    assert evidence["distances"] == {"month": 1.0, "clock": 0.0}
+
+
+def test_positions_of_days_count_from_the_year_0() -> None:
+    evidence = direct("a: 0001-01-01; b: 48 hours", {"a": "0001-01-01", "b": "2 days"}, unit="days").evidence
+    assert evidence["positions"] == {"a": 366.0, "b": 2.0}  # the year 0 is a leap year
+
+
+def test_a_separator_that_no_name_follows_belongs_to_the_part() -> None:
+    reference = {"date": "2024-03-05", "event": "flood, the second"}
+    assert direct("event: flood, the second, date: March 5, 2024", reference).score == 1.0

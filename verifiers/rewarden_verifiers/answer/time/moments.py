@@ -170,5 +170,20 @@ def distance(a: Moment, b: Moment, unit: Unit) -> Fraction | None:
     return Fraction(abs(a.nanos() - b.nanos())) / UNITS[unit]
 
 
+def position(moment: Moment, unit: Unit) -> Fraction | None:
+    """Returns how many units a date is after the year 0, or how long a duration is; None for what has no year or
+    recurs. In months (and years) a date counts as its month."""
+    if isinstance(moment, Duration):
+        if unit in ("months", "years") and not moment.nanos:
+            return moment.months / (12 if unit == "years" else 1)
+        return moment.length() / UNITS[unit]
+    if not isinstance(moment, Point) or moment.year is None:
+        return None
+    if unit in ("months", "years"):
+        return Fraction(_months(moment), 12 if unit == "years" else 1)
+    since = moment.nanos() if moment.zone is None else moment.instant()
+    return Fraction(since - Point(0).nanos()) / UNITS[unit]
+
+
 def _months(point: Point) -> int:
     return (point.year or 0) * 12 + (point.month or 1) - 1

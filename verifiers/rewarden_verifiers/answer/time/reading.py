@@ -41,6 +41,7 @@ _ALTERED = re.compile(
     r"(?:week|fortnight|decade|century) of)(?: the)?$"
 )
 _DENIED = re.compile(r"\b(?:is|was) (?:wrong|incorrect|false|untrue)\b")
+_MONTH_NUMBER = re.compile(r"\s*(0?[1-9]|1[0-2])\.?\s*")
 _TITLE = re.compile(
     r"(?:the )?(?:(?:correct|right|final|chronological) )?(?:order|sequence|answer)(?: is)?\s*:\s*", re.IGNORECASE
 )
@@ -82,6 +83,12 @@ def _kept(
         return _duration(body, two_part, plain) if kind == "duration" else _point(body, kind, day_order)
     except (Unreadable, TooExpensive) as error:
         return error.with_traceback(None)
+
+
+def numbered_month(text: str) -> Point | None:
+    """The month that an answer gives as its number alone, where only a month is asked for."""
+    found = _MONTH_NUMBER.fullmatch(text)
+    return None if found is None else Point(month=int(found[1]))
 
 
 def _duration(text: str, two_part: TwoPart, plain: Unit | None) -> Duration:
@@ -151,7 +158,8 @@ def _merged(first: Point | Clock | Period, second: Point | Clock | Period) -> Po
 
 
 def read_parts(text: str, names: Sequence[str]) -> dict[str, str]:
-    """The text of each named part: JSON, or "name: value", one per line or separated by semicolons.
+    """The text of each named part: JSON, or "name: value", one a line or separated by semicolons; or else by commas or
+    full stops before a name.
 
     Raises Unreadable for a duplicate name, and TooExpensive.
     """
@@ -167,7 +175,7 @@ def read_parts(text: str, names: Sequence[str]) -> dict[str, str]:
     else:
         rows = text.splitlines()
         if sum(bool(row.strip()) for row in rows) == 1:
-            rows = text.split(";")
+            rows = _before_names(names).split(text)
         for row in rows:
             name, sign, value = re.sub(_BULLET, "", row).partition(":")
             if not sign:
@@ -185,6 +193,12 @@ def read_parts(text: str, names: Sequence[str]) -> dict[str, str]:
     if not found:
         raise Unreadable
     return found
+
+
+def _before_names(names: Sequence[str]) -> re.Pattern[str]:
+    """The separators of parts in one line: "Event 1: 2019-03, Event 2: 2020-01. Months: 10"."""
+    words = "|".join(r"\s+".join(re.escape(word) for word in name.split()) for name in names)
+    return re.compile(rf";|[,.]\s+(?=(?:{words})\s*[:=])", re.IGNORECASE)
 
 
 def _json(text: str) -> object:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -11,9 +12,16 @@ from rewarden_verifiers.answer.number.limits import TooExpensive, Unreadable
 from rewarden_verifiers.answer.number.numerals import as_float
 from rewarden_verifiers.answer.time.compare import compare, shaped
 from rewarden_verifiers.answer.time.equivalence import TimeEquivalence
-from rewarden_verifiers.answer.time.moments import Clock, Duration, Unit
+from rewarden_verifiers.answer.time.moments import Clock, Duration, Moment, Point, Unit, position
 from rewarden_verifiers.answer.time.params import TimeParams
-from rewarden_verifiers.answer.time.reading import MomentKind, plain_name, read_moment, read_order, read_parts
+from rewarden_verifiers.answer.time.reading import (
+    MomentKind,
+    numbered_month,
+    plain_name,
+    read_moment,
+    read_order,
+    read_parts,
+)
 from rewarden_verifiers.answer.time.reference import Entity, Expected, Order, Prepared, prepare, weight_of
 from rewarden_verifiers.contract import verifier
 from rewarden_verifiers.extraction import Extracted
@@ -32,9 +40,10 @@ class Judgement:
     reason: str = "wrong"
     distance: Fraction | None = None
     unit: Unit | None = None
+    position: Fraction | None = None
 
 
-@verifier(version="2", graded=True, prepare=prepare, equivalence=TimeEquivalence)
+@verifier(version="3", graded=True, prepare=prepare, equivalence=TimeEquivalence)
 def time(
     response: str,
     prepared: Prepared,
@@ -53,13 +62,16 @@ def time(
     - a list: an order of events or dates
     - `{"any": [ … ]}`: alternatives
     - an object with a reference for each expected part: `{"date": "2021-03", "event": "the eruption", "order": ["B",
-      "A"]}`. The answer gives the parts as JSON or as lines "name: value", and the score is their mean by `weights`.
+      "A"]}`. The answer gives the parts as JSON or as "name: value" in lines or one after the other, and the score is
+      their mean by `weights`. The evidence has each part's distance and position (the months or other units of a date
+      since the year 0, and of a duration), so that a recipe can compare parts with each other.
 
     The verifier's own grammar is strict and guesses nothing. It rejects 30 February, a year 0 or after 9999, "half
     two", and a weekday that contradicts its date. A time without am, pm or a part of the day is in the morning; on the
     hour it is as precise as 14:00:00. Dates are compared at the reference's precision, instants across time zones,
     durations by their sum. A month has no fixed number of days, so 30 days are not 1 month unless `tolerance` permits
-    it. Without a year, distances wrap around: December is one month from January.
+    it. Without a year, distances wrap around: December is one month from January. Where only a month is expected, its
+    number is read.
 
     A score of 0 has the reason `no_answer`, `hedged` (several answers, a range, or a bound such as "before 2024"),
     `unparseable_answer`, `malformed` (no such date), `ambiguous` (05/03/2024), `contradictory`, `imprecise` (a year for
@@ -127,12 +139,20 @@ def _parts(
     }
     weights = {name: weight_of(name, params) for name in parts}
     evidence["parts"] = {name: one.score for name, one in judgements.items()}
+    evidence["distances"] = _numbers({name: one.distance for name, one in judgements.items()})
+    evidence["positions"] = _numbers({name: one.position for name, one in judgements.items()})
     evidence["failed"] = {name: one.reason for name, one in judgements.items() if not one.right}
     if all(one.right for one in judgements.values()):
         return Judgement(1.0, True)
     total = sum(weights.values())
     score = sum(weights[name] * one.score for name, one in judgements.items()) / total
     return Judgement(min(1.0, score))
+
+
+def _numbers(exact: Mapping[str, Fraction | None]) -> dict[str, float]:
+    """Those that are numbers and not too large for a float."""
+    floats = {name: as_float(value) for name, value in exact.items() if value is not None}
+    return {name: value for name, value in floats.items() if value is not None}
 
 
 def _one(text: str, expected: Expected, params: TimeParams, rate: float) -> Judgement:
@@ -144,16 +164,21 @@ def _one(text: str, expected: Expected, params: TimeParams, rate: float) -> Judg
         kind: MomentKind = (
             "duration" if isinstance(expected, Duration) else "clock" if isinstance(expected, Clock) else "date"
         )
-        answer = read_moment(text.strip(), kind, params.day_order, params.two_part, params.plain)
+        answer: Moment | None = None
+        if isinstance(expected, Point) and expected.year is None and expected.granularity == "month":
+            answer = numbered_month(text)
+        if answer is None:
+            answer = read_moment(text.strip(), kind, params.day_order, params.two_part, params.plain)
     except Unreadable as error:
         return Judgement(0.0, reason=error.reason)
     result = compare(expected, answer, params)
+    place = None if result.unit is None else position(answer, result.unit)
     if result.right:
-        return Judgement(1.0, True, "", result.distance, result.unit)
+        return Judgement(1.0, True, "", result.distance, result.unit, place)
     score = 0.0
     if params.partial != "none" and result.distance is not None:
         score = min(1.0, shaped(result.distance, rate, params))
-    return Judgement(score, False, result.reason, result.distance, result.unit)
+    return Judgement(score, False, result.reason, result.distance, result.unit, place)
 
 
 def _order(order: tuple[int, ...], params: TimeParams) -> Judgement:
