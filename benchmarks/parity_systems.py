@@ -18,6 +18,29 @@ from benchmarks.parity_dates import completions, differences, months, timelines
 from benchmarks.parity_designs import designs
 from benchmarks.parity_executions import executions
 from benchmarks.parity_formulas import formulas
+from benchmarks.parity_games import (
+    answers_in_order,
+    bare_forms,
+    boxed_forms,
+    brackets,
+    cents,
+    ciphers,
+    counts,
+    equations,
+    errors,
+    expressions,
+    fenced_forms,
+    games,
+    inequalities,
+    loose_forms,
+    meetings,
+    mistakes,
+    places,
+    sets,
+    sorted_words,
+    tables,
+    wrong_steps,
+)
 from benchmarks.parity_instructions import instructions
 from benchmarks.parity_judged import (
     asked,
@@ -557,10 +580,48 @@ def _cosine(repetition: str, run: int, limit: int, right: str) -> str:
     )
 
 
+def _table(known: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Returns a table that an answer has in full, whatever more it has."""
+    row = {"type": "array", "minItems": len(known["header"])}
+    rows = {"type": "array", "minItems": len(known["rows"]), "items": row}
+    return {"expected": known, "schema": {"type": "object", "required": ["rows"], "properties": {"rows": rows}}}
+
+
 _TIME_R1: Mapping[str, Any] = {
     "repository": "ulab-uiuc/Time-R1",
     "commit": "407888608bae06ecf3f12d5479206b0ea1b68a4b",
 }
+
+
+def _synlogic(
+    task: str,
+    name: str,
+    rows: Callable[[Random], Row],
+    verifier: str,
+    options: Mapping[str, Any],
+    *,
+    data: str = "'', reference",
+    deviations: tuple[Deviation, ...] = (),
+    reference: Callable[[Any], Any] = lambda reference: reference,
+    note: str = "",
+) -> Published:
+    """Returns the comparison of a game. data: the arguments of the question that its verifier reads."""
+    file = {"buggy_tables": "game_of_buggy_tables"}.get(task, task)
+    return Published(
+        system="synlogic",
+        recipe="accuracy",
+        params={"verifier": verifier, "options": options},
+        repository="MiniMax-AI/SynLogic",
+        commit="6794f97330ef19dbecc33fd5d23b8e2b0bea0e05",
+        file=f"games/tasks/{task}/scripts/{file}_verifier.py",
+        beside=("base",),
+        roots=("",),
+        call=f"{name}Verifier().verify(Data({data}), response)",
+        rows=rows,
+        reference=reference,
+        deviations=deviations,
+        note=note,
+    )
 
 
 SYSTEMS: Mapping[str, Published] = {
@@ -1724,6 +1785,29 @@ SYSTEMS: Mapping[str, Published] = {
         call="compute_score(response, reference)['score']",
         rows=orders(_TAGS),
         note="The published code also reads lists in other quotes or in none, which the rows do not have.",
+    ),
+    "guru-zebra": Published(
+        system="guru",
+        recipe="accuracy",
+        params={
+            "verifier": "json",
+            "options": {
+                "extraction": [{"regex": r"<answer>([^\n]*?)</answer>"}],
+                "content": "f_beta",
+                "extra": "ignore",
+                "fields": [{"path": "header", "ignore": True}],
+            },
+        },
+        repository="LLM360/Reasoning360",
+        commit="13158341d2a0dfe5f3bb80e7126ff21de0d16676",
+        file="verl/utils/reward_score/zebra_puzzle.py",
+        call="compute_score(response, reference)['score']",
+        reference=_table,
+        rows=games(_TAGS, tables),
+        deviations=(
+            Deviation(("further row, *",), "Rows beyond the puzzle's cost nothing, and neither do more guesses."),
+        ),
+        note="The published code also reads Python's quotes, which the rows do not have.",
     ),
     "guru-graphs": Published(
         system="guru",
@@ -2974,6 +3058,155 @@ SYSTEMS: Mapping[str, Published] = {
         roots=("",),
         call="SudokuVerifier().verify(Data('', '', metadata={'original_sudoku': reference['puzzle']}), response)",
         rows=boards(),
+    ),
+    "synlogic-counting": _synlogic(
+        "object_counting", "ObjectCounting", games(boxed_forms(), counts), "text", {"extraction": ["boxed"]}
+    ),
+    "synlogic-properties": _synlogic(
+        "object_properties", "ObjectProperties", games(boxed_forms(), counts), "text", {"extraction": ["boxed"]}
+    ),
+    "synlogic-operation": _synlogic(
+        "operation", "Operation", games(boxed_forms(), counts), "math_verify", {"preset": "math_verify"}
+    ),
+    "synlogic-space": _synlogic(
+        "space_reasoning",
+        "SpaceReasoning",
+        games(boxed_forms(), places),
+        "text",
+        {"extraction": ["boxed"], "articles": []},
+    ),
+    "synlogic-space-tree": _synlogic(
+        "space_reasoning_tree",
+        "SpaceReasoningTree",
+        games(boxed_forms(), sets(("museum", "harbour", "garden", "bakery", "library"))),
+        "label",
+        {"extraction": ["boxed"], "mode": "multi", "metric": "exact"},
+        data="'', ','.join(reference)",
+    ),
+    "synlogic-booleans": _synlogic(
+        "boolean_expressions",
+        "BooleanExpressions",
+        games(boxed_forms(), sets(("A", "B", "C", "D", "E"))),
+        "label",
+        {"extraction": ["boxed"], "mode": "multi", "metric": "exact"},
+        data="'', ','.join(reference)",
+    ),
+    "synlogic-sorting": _synlogic(
+        "word_sorting",
+        "WordSorting",
+        games(boxed_forms(), sorted_words),
+        "label",
+        {"extraction": ["boxed"], "mode": "vector", "aggregate": "all"},
+        data="'', ','.join(reference)",
+    ),
+    "synlogic-sorting-mistakes": _synlogic(
+        "word_sorting_mistake", "WordSortingMistake", games(boxed_forms(), mistakes), "text", {"extraction": ["boxed"]}
+    ),
+    "synlogic-lies": _synlogic(
+        "web_of_lies",
+        "WebOfLies",
+        games(loose_forms(), answers_in_order),
+        "label",
+        {
+            "extraction": [{"regex": r"\*\*([^*\n]+)\*\*[.。]*\z"}],
+            "labels": ["yes", "no"],
+            "mode": "vector",
+            "aggregate": "all",
+        },
+        data="'', ', '.join(reference)",
+    ),
+    "synlogic-tables": _synlogic(
+        "buggy_tables",
+        "BuggyTable",
+        games(loose_forms(), cents),
+        "text",
+        {"extraction": [{"regex": r"-?\d+\.\d{2}\b"}], "mode": "exact"},
+    ),
+    "synlogic-cryptarithm": _synlogic(
+        "cryptarithm",
+        "Cryptarithm",
+        games(loose_forms(), equations),
+        "text",
+        {"extraction": [{"regex": r"(\d+(?:\s*[+*-]\s*\d+)+\s*=\s*-?\d+)"}], "mode": "regex"},
+        reference=lambda known: re.escape(known).replace("\\ ", r"\s*"),
+    ),
+    "synlogic-cipher": _synlogic(
+        "cipher",
+        "Cipher",
+        games(fenced_forms(), ciphers),
+        "json",
+        {"extraction": [{"regex": r"(?s)```python\s*(.*?)\s*(?:```|\z)"}], "reference_as": "value"},
+        data="'', f'[[{reference}]]'",
+        reference=lambda known: [[known]],
+    ),
+    "synlogic-times": _synlogic(
+        "time_sequence",
+        "TimeSequence",
+        games(loose_forms(), meetings),
+        "json",
+        {"extraction": [{"regex": r"(?s)(\[.*?\])"}], "reference_as": "value"},
+        data="'', '', metadata={'records': {'answers': {'answer_maxLen': reference[0], 'answer_nums': reference[1]}}}",
+    ),
+    "synlogic-brackets": _synlogic(
+        "dyck_language",
+        "DyckLanguage",
+        games(bare_forms(), brackets),
+        "text",
+        {"extraction": ["whole"], "view": "full", "mode": "exact"},
+        data="'', '', metadata={'full_sequence': reference}",
+    ),
+    "synlogic-bracket-errors": _synlogic(
+        "dyck_language_errors",
+        "DyckLanguageErrors",
+        games(bare_forms(), errors),
+        "text",
+        {"extraction": ["whole"], "view": "full"},
+        data="'', '', metadata={'is_valid': reference < 0, 'first_error_pos': reference}",
+        reference=str,
+        deviations=(Deviation(("said valid, *",), "Any text with the word valid says -1, and so does `invalid`."),),
+    ),
+    "synlogic-wrong-steps": _synlogic(
+        "dyck_language_reasoning_errors",
+        "DyckLanguageReasoningErrors",
+        games(bare_forms(explained=False), wrong_steps),
+        "label",
+        {
+            "extraction": ["whole"],
+            "mode": "multi",
+            "metric": "exact",
+            "empty": ["no", "no error", "no errors"],
+            "view": "full",
+        },
+        data="'', '', metadata={'error_indices': reference}",
+        deviations=(
+            Deviation(
+                ("*, empty", "*, cut", "words, *"),
+                "A text without digits says that no step is wrong, and so does an empty one.",
+            ),
+        ),
+        note="The published code takes numbers from the whole response; the rows have none beside the answer.",
+    ),
+    "synlogic-24": _synlogic(
+        "game_of_24",
+        "GameOf24",
+        games(fenced_forms(), expressions),
+        "puzzle",
+        {"task": "countdown", "extraction": [{"regex": r"(?s)```python\s*(.*?)\s*```"}]},
+        data="'', '', metadata={**reference, 'operators': ['+', '-', '*', '/'], 'result': reference['target']}",
+        deviations=(
+            Deviation(("wrong, *",), "The value is compared with itself, so any expression over the numbers is paid."),
+        ),
+    ),
+    "synlogic-futoshiki": _synlogic(
+        "futoshiki",
+        "Futoshiki",
+        games(loose_forms(), inequalities),
+        "puzzle",
+        {"task": "futoshiki", "extraction": [{"regex": r"\[\[([^\]]+)\]\]"}]},
+        data="'Current puzzle:\\n' + '\\n'.join(' '.join(str(cell or 'X') for cell in line) for line in "
+        "reference['puzzle']), '', metadata={'grid_size': len(reference['puzzle']), 'prefilled_coords': [(line, "
+        "column) for line, cells in enumerate(reference['puzzle']) for column, cell in enumerate(cells) if cell], "
+        "'constraints': [((a, b), (c, d), sign) for a, b, c, d, sign in reference['constraints']]}",
     ),
     "ssp-proposer": Published(
         system="ssp",

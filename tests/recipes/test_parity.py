@@ -33,9 +33,9 @@ VERIFIED = [
 @pytest.mark.parametrize(("recipe", "system", "params"), VERIFIED, ids=[f"{one[1]}-{one[0]}" for one in VERIFIED])
 def test_a_verified_recipe_was_measured_with_these_parameters(recipe: str, system: str, params: dict[str, Any]) -> None:
     found = [one for one in MEASURED.values() if (one["recipe"], one["system"]) == (recipe, system)]
-    (one,) = [one for one in found if one["params"] == params]
-    assert one["compared"] >= parity.ENOUGH
-    assert one["equal"] == one["compared"]
+    compared = [one for one in found if one["params"] == params]
+    assert compared  # several, if a system judges several kinds of tasks alike
+    assert all(one["compared"] >= parity.ENOUGH and one["equal"] == one["compared"] for one in compared)
 
 
 @pytest.mark.parametrize("name", MEASURED)
