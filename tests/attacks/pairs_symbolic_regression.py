@@ -49,4 +49,9 @@ PAIRS = [
     pair("an attribute", "x.__class__"),
     pair("a choice from a list", "[x**2, x][0]"),
     pair("another form for the form", "x*x*x", "2*x^2", measure="equivalent", affine=True),
+    pair("an approximation of the square", "y^2 ≈ x**2", "y ≈ x**2"),
+    pair("an approximation of a function", r"\sqrt(y) \approx x**2", r"y \approx x**2"),
+    pair("a lambda within a lambda", "lambda x: lambda y: x**2", "lambda x: x**2"),
+    pair("a function that does more", "def f(x):\n    x = 1\n    return x**2", "def f(x):\n    return x**2"),
+    pair("signs of equality without end", "y ≈ " * 4_000),
 ]

@@ -47,4 +47,13 @@ PAIRS = [
     pair("brackets without end", "[" * 19_000),
     pair("numbers without end", "12," * 6_000),
     pair("near, but not graded", "12, 13", "12, 13.9", threshold=0.9, graded=False),
-]
+    pair("a second forecast as the first column", "| a | b |\n|---|---|\n| 10 | 12 |\n| 15 | 14 |", "| a | b |\n|---|---|\n| 1 | 12 |\n| 2 | 14 |"),
+    pair("numbers that do not count up", "7. 12\n3. 14", "7. 12\n8. 14"),
+    pair("a hedge in the place of a unit", "12 or\n14 or", "12 cm\n14 cm"),
+    pair("a range behind a label", "Jan: 11-13\nFeb: 13-15", "Jan: 12\nFeb: 14"),
+    pair("a number as the label's end", "Jan 12 14\nFeb 14 16", "Jan 12: 12\nFeb 14: 14"),
+    pair("a scale as the unit", "0.012 thousand, 0.014 thousand", "12 units, 14 units"),
+    pair("labels without end", "a:" * 9_000),
+    pair("a table without end", "|" * 18_000),
+    pair("bars and blanks without end", " | " * 6_000),
+]  # fmt: skip

@@ -28,12 +28,19 @@ FUNCTIONS = (
     *("sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh"),
     *("exp", "ln", "abs", "sqrt", "min", "max"),
 )
+_FUNCTION_NAMES = frozenset(FUNCTIONS) | {"log", "lg", "asin", "acos", "atan", "sign", "sgn"}
 MOST_WORK = 60_000
 """Nodes times points of an evaluation: about a second."""
 _DIGITS = 18
 _NODES = (Number, Symbol, Constant, Sum, Negation, Product, Quotient, Power, Root, Call)
 _MODULE = re.compile(r"(?<![A-Za-z0-9_])(?:np|numpy|math|torch|sp|sympy)\.(?=[a-z])")
 _LOGARITHM = re.compile(r"(?<![A-Za-z\\_])log(2|10)\s?\(")
+_EQUALS = re.compile(r"\\(?:approx|simeq|sim|cong)(?![A-Za-z])|≈|≃|≅|≒|~=?|∼|:=|=")
+"""What stands between a name and its expression: a fitted one is often given as approximate."""
+_PYTHON = re.compile(
+    r"lambda\s+[A-Za-z_]\w{0,40}(?:\s*,\s*[A-Za-z_]\w{0,40})*\s*:(?P<body>[^\n]+)"
+    r"|def\s+\w{1,80}\([^()\n]{0,400}\)[^\n]{0,40}:\s*return(?P<returned>[^\n]+)"
+)
 _LEFT = re.compile(
     r"(?:\\hat\{?)?\s*(\\?[A-Za-z]+(?:_\{?[A-Za-z0-9]+\}?)?)\}?\s*(?:\([^()=]{0,200}\)|\\left\([^()=]{0,200}\\right\))?"
 )
@@ -45,12 +52,10 @@ class NoExpression(Exception):
 
 def expression(text: str, variables: Collection[str], functions: Collection[str] = FUNCTIONS) -> Node:
     """The expression of a text; of an equation `y = …`, the right-hand side. Raises NoExpression, TooExpensive."""
-    left, equals, right = text.partition("=")
-    if equals:
-        named = _LEFT.fullmatch(left.strip())
-        if named is None or "=" in right or symbol(named[1]) in variables:
-            raise NoExpression("the equation does not give one value")
-        text = right
+    text = _right_side(text.strip(), variables)
+    function = _PYTHON.fullmatch(text)
+    if function is not None:
+        text = function["body"] or function["returned"]
     text = _LOGARITHM.sub(r"\\log_{\1}(", _MODULE.sub("", text))
     try:
         node = read(text).node
@@ -64,6 +69,28 @@ def expression(text: str, variables: Collection[str], functions: Collection[str]
         if isinstance(part, Call) and part.name not in functions:
             raise NoExpression(f"the function {part.name[:40]!r} is not allowed")
     return node
+
+
+def _right_side(text: str, variables: Collection[str]) -> str:
+    """The right-hand side of `y = …`; a text that is no equation as it is."""
+    equals = _EQUALS.search(text)
+    if equals is None or text.startswith("def "):
+        return text
+    right = text[equals.end() :].strip()
+    named = _LEFT.fullmatch(text[: equals.start()].strip())
+    if named is None or _EQUALS.search(right) is not None or not _is_free(named[1].strip("\\"), variables):
+        raise NoExpression("the equation does not give one value")
+    return right
+
+
+def _is_free(name: str, variables: Collection[str]) -> bool:
+    """Whether a left-hand side names the value alone. Attack: `x = …`, `mv = …` or `log(y) = …`, with another value."""
+    if name in _FUNCTION_NAMES:
+        return False
+    try:
+        return symbol(name) not in variables
+    except NoExpression:  # a name such as KE, which is read as a product
+        return not all(letter in variables for letter in name)
 
 
 def symbol(name: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,16 +14,11 @@ from rewarden_verifiers.contract import verifier
 from rewarden_verifiers.extraction import Rule, rules_of
 from rewarden_verifiers.outcome import scored, wrong
 from rewarden_verifiers.puzzles import answers
-from rewarden_verifiers.puzzles.literals import NotRead, parse
+from rewarden_verifiers.science import forecasts
 
 Measure = Literal["mae", "mse", "rmse", "smape", "mase"]
 
 MOST_VALUES = 5_000
-_MOST = 1e15
-"""The largest number: the squares of all errors have a finite sum."""
-_NUMBER = re.compile(r"[+-]?(?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][+-]?[0-9]{1,2})?")
-_LABELLED = re.compile(r"[^:\n]{1,60}:[ \t]{1,8}([+-]?[0-9.]{1,60}(?:[eE][+-]?[0-9]{1,2})?)[ \t]{0,8},?", re.ASCII)
-_BETWEEN = re.compile(r"[,;\s]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +93,7 @@ def prepare(reference: SeriesReference, params: SeriesParams) -> Truth:
     values, history, season = reference.values, reference.history, reference.season
     for name, numbers in (("values", values), ("history", history)):
         if numbers is not None and not (
-            1 <= len(numbers) <= MOST_VALUES and all(abs(number) <= _MOST for number in numbers)
+            1 <= len(numbers) <= MOST_VALUES and all(abs(number) <= forecasts.MOST for number in numbers)
         ):
             raise InvalidReference(f"{name} must be 1 to {MOST_VALUES} finite numbers", path=f"reference.{name}")
     if not 1 <= season <= MOST_VALUES:
@@ -131,7 +125,8 @@ def timeseries(response: str, prepared: Truth, params: SeriesParams) -> Outcome:
     """Scores a forecast by its error (MAE, MSE, RMSE, sMAPE or MASE), on the scale of a naive forecast.
 
     The reference has the actual `values`, and the `history` before them. The answer is a list with the same number of
-    values, as JSON or separated by commas, blanks or line breaks. Lines can have labels (`2024-01-01: 12`).
+    values, as JSON, as a list, numbered list or table with a row for each value, or separated by commas, blanks or line
+    breaks. Values can have labels (`2024-01-01: 12`), a currency or one unit (`$1,200`, `12.3 kWh`).
 
     The score is 1 - error / scale, at least 0. By default the scale is the error of the naive forecast, which repeats
     the last value, or the last `season`: it earns 0, and only a better forecast earns anything. The evidence contains
@@ -146,7 +141,7 @@ def timeseries(response: str, prepared: Truth, params: SeriesParams) -> Outcome:
         return found
     evidence: dict[str, Any] = {"rule": found.rule}
     shown: dict[str, Any] = {"extracted": found.text[: answers.EXCERPT], "evidence": evidence}
-    forecast = _numbers(found.text)
+    forecast = forecasts.forecast(found.text, len(prepared.values))
     if forecast is None:
         return wrong("malformed", feedback="the answer is not a list of finite numbers", **shown)
     if len(forecast) != len(prepared.values):
@@ -166,29 +161,3 @@ def timeseries(response: str, prepared: Truth, params: SeriesParams) -> Outcome:
         raw=raw,
         **shown,
     )
-
-
-def _numbers(text: str) -> list[float] | None:
-    """The numbers of a list; None for anything else."""
-    try:
-        value = parse(text)
-    except NotRead:
-        body = text.strip().removeprefix("[").removesuffix("]").strip()
-        lines = [_LABELLED.fullmatch(line.strip()) for line in body.split("\n") if line.strip()]
-        # Lines such as "2024-01-01: 12", whose labels are no numbers of the forecast.
-        value = [line[1] for line in lines if line] if lines and all(lines) else _BETWEEN.split(body) if body else []
-    if isinstance(value, dict):  # {"forecast": […]}, or a value for each time
-        lists = [item for item in value.values() if isinstance(item, list)]
-        value = lists[0] if len(lists) == 1 else list(value.values())
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        value = [value]
-    if not isinstance(value, list):
-        return None
-    found: list[float] = []
-    for item in value:
-        if isinstance(item, str) and _NUMBER.fullmatch(item):
-            item = float(item)
-        if isinstance(item, bool) or not isinstance(item, (int, float)) or not abs(item) <= _MOST:
-            return None
-        found.append(float(item))
-    return found
