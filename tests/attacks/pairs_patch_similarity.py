@@ -61,7 +61,22 @@ PAIRS = [
         twin=f"<solution>\n{TWIN}\n</solution>",
     ),
     pair("search text cut within a line", block("    return text.split(", "    return text.strip(")),
-    pair("more lines than the hunk states", f"{DIFF}+import os\n", twin=DIFF),
+    pair("a line without a mark in a hunk", DIFF.replace("-2,4 +2,4", "-2,9 +2,9").replace("+ ", ""), twin=DIFF),
+    pair(
+        "wrong counts around lines that are not there",
+        DIFF.replace("2,4", "2,9").replace("words(", "word("),
+        twin=DIFF.replace("2,4", "2,9"),
+    ),
+    pair(
+        "wrong counts of a change to blanks",
+        DIFF.replace("2,4", "2,9").replace(NEW, f"{OLD} "),
+        twin=DIFF.replace("2,4", "2,9"),
+    ),
+    pair(
+        "wrong counts and a hunk of new lines alone",
+        "--- a/words.py\n+++ b/words.py\n@@ -5,1 +5,1 @@\n" + f"+{NEW}\n",
+        twin=DIFF.replace("2,4", "2,1"),
+    ),
     pair(
         "a padded file", f"```python words.py\n{AFTER}{'# see above' + chr(10) * 1}" + "# see above\n" * 6_000 + "```"
     ),

@@ -78,6 +78,35 @@ def test_a_removed_line_that_looks_like_a_header_is_content() -> None:
     assert applied(text, q_sql="-- old remark\nSELECT 1;\n").files == {"q.sql": "++ b/new remark\nSELECT 1;\n"}
 
 
+@pytest.mark.parametrize("counts", ["-2,3 +2,4", "-2,2 +2,2", "-2 +2", "-1,9 +1,9", "-2,0 +2,1", "-2,3 +2,30"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        DIFF,
+        f"```diff\n{DIFF}```\nIt writes a 3.\n- and nothing else\n",
+        f"{DIFF}\nThis writes a 3.\n- and nothing else\n",
+        f"<patch>\n{DIFF}</patch>\n",
+        f"Subject: [PATCH] Write 3\n---\n n.txt | 2 +-\n\n{DIFF}-- \n2.43.0\n",
+        DIFF.replace(" four\n", ""),
+    ],
+)
+def test_a_hunk_with_wrong_counts_ends_where_its_lines_end(text: str, counts: str) -> None:
+    assert applied(text.replace("-2,3 +2,3", counts), n_txt=FILE).files == {"n.txt": FILE.replace("three", "3")}
+
+
+def test_hunks_and_files_with_wrong_counts_follow_each_other() -> None:
+    second = "@@ -5,1 +5,9 @@\n-five\n+5\n+six\n"
+    other = "--- /dev/null\n+++ b/m.txt\n@@ -0,0 +1,7 @@\n+one\n"
+    for counts in ("-2,3 +2,4", "-2,2 +2,2"):
+        text = DIFF.replace("-2,3 +2,3", counts) + second + other
+        assert applied(text, n_txt=FILE).files == {"n.txt": "one\ntwo\n3\nfour\n5\nsix\n", "m.txt": "one\n"}
+
+
+def test_no_change_of_a_hunk_that_states_too_few_lines_is_lost() -> None:
+    text = "--- a/n.txt\n+++ b/n.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n four\n-five\n+5\n"
+    assert applied(text, n_txt=FILE).files == {"n.txt": "one\n2\nthree\nfour\n5\n"}
+
+
 def test_an_empty_line_in_a_hunk_is_empty_context() -> None:
     text = "--- a/n.txt\n+++ b/n.txt\n@@ -1,3 +1,3 @@\n one\n\n-two\n+2\n"
     assert applied(text, n_txt="one\n\ntwo\n").files == {"n.txt": "one\n\n2\n"}
@@ -126,8 +155,9 @@ def test_of_several_places_the_nearest_is_meant_and_at_equal_distance_the_later(
         ("## Solution\n```python\nx = 1\n```", "no_patch"),
         ("Then run it:\n```\nmake\n```", "no_patch"),
         (DIFF.replace("@@ -2,3 +2,3 @@", "@@ ... @@"), "malformed_patch"),
-        (DIFF.replace(" four\n", ""), "malformed_patch"),
-        (f"{DIFF}+six\n", "malformed_patch"),
+        (f"```diff\n{DIFF}six\n```".replace("2,3", "2,4"), "malformed_patch"),
+        (DIFF.replace("-2,3", "-2,4").replace(" two\n-three\n", "").replace(" four\n", ""), "malformed_patch"),
+        (DIFF.replace("2,3", "2,9").replace(" four\n", " vier\n"), "hunk_mismatch"),
         (DIFF.replace("+3", "3"), "malformed_patch"),
         (DIFF.replace("b/n.txt", "b/m.txt"), "malformed_patch"),
         ("@@ -2,3 +2,3 @@\n two\n-three\n+3\n four\n", "no_patch"),

@@ -1,8 +1,9 @@
 """Reads unified diffs, git's and plain ones, anywhere in a text.
 
-A hunk's header states how many lines the hunk has, and these must follow: a removed line that looks like a header is
-content. A diff with wrong counts is malformed, as for `git apply`. An empty line counts as empty context, since many
-models drop the space of its mark. Paths lose git's `a/` and `b/`.
+A hunk's header states how many lines the hunk has: a removed line that looks like a header is content. Models
+miscount, so a hunk whose lines do not fit its counts is counted anew, as by `git apply --recount`: it ends where its
+lines end. An empty line counts as empty context, since many models drop the space of its mark. Paths lose git's `a/`
+and `b/`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from rewarden_verifiers.patches.patch import MOST_CHANGES, SYMLINK_MODES, FileDi
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@.*")
 _GIT = "diff --git "
 _NOWHERE = "/dev/null"
+_FENCES = ("```", "~~~")
 _ESCAPE = re.compile(r'\\([abtnvfr"\\]|[0-3][0-7]{2})')
 _ESCAPED = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13, '"': 34, "\\": 92}
 _BARE_PAIR = re.compile(r'(?P<old>"(?:[^"\\]|\\.){1,4000}"|a/.{1,1000}) (?P<new>"(?:[^"\\]|\\.){1,4000}"|b/.{1,1000})')
@@ -30,9 +32,10 @@ def read_diffs(lines: Sequence[str]) -> Patch:
     changes: list[FileDiff] = []
     hunks = 0
     at = 0
+    fenced = False
     while at < len(lines):
         if lines[at].startswith(_GIT) or _titles(lines, at):
-            change, at = _file(lines, at)
+            change, at = _file(lines, at, fenced)
             changes.append(change)
             hunks += 1 + len(change.hunks)
             if hunks > MOST_CHANGES:
@@ -40,6 +43,7 @@ def read_diffs(lines: Sequence[str]) -> Patch:
         elif _HUNK.fullmatch(lines[at]):
             raise PatchError("malformed_patch", f"a hunk without a file before it: {lines[at][:80]}")
         else:
+            fenced ^= lines[at].startswith(_FENCES)
             at += 1
     return Patch("diff", tuple(changes))
 
@@ -54,7 +58,7 @@ def _titles(lines: Sequence[str], at: int) -> bool:
     )
 
 
-def _file(lines: Sequence[str], at: int) -> tuple[FileDiff, int]:
+def _file(lines: Sequence[str], at: int, fenced: bool) -> tuple[FileDiff, int]:
     """Returns the file that begins at a line, and the line after it."""
     head: dict[str, str] = {}
     bare = lines[at][len(_GIT) :] if lines[at].startswith(_GIT) else None
@@ -69,16 +73,8 @@ def _file(lines: Sequence[str], at: int) -> tuple[FileDiff, int]:
             at += 1
     hunks: list[Hunk] = []
     while at < len(lines) and lines[at].startswith("@@"):
-        hunk, at = _hunk(lines, at)
+        hunk, at = _hunk(lines, at, fenced)
         hunks.append(hunk)
-    if (
-        hunks
-        and at < len(lines)
-        and lines[at][:1] in ("+", "-")
-        and not _titles(lines, at)
-        and lines[at].rstrip() != "--"
-    ):
-        raise PatchError("malformed_patch", f"a hunk has more lines than it states: {lines[at][:80]}")
     return _made(head, bare, tuple(hunks)), at
 
 
@@ -107,38 +103,91 @@ def _pair(lines: Sequence[str], at: int) -> bool:
     return at + 1 < len(lines) and lines[at + 1].startswith("+++ ")
 
 
-def _hunk(lines: Sequence[str], at: int) -> tuple[Hunk, int]:
+def _hunk(lines: Sequence[str], at: int, fenced: bool) -> tuple[Hunk, int]:
+    """Returns the hunk whose header is at a line, and the line after it."""
     header = _HUNK.fullmatch(lines[at])
     if header is None:
         raise PatchError("malformed_patch", f"the header of a hunk has no line numbers: {lines[at][:80]}")
     old, new = (int(header[group]) if header[group] is not None else 1 for group in (2, 4))
-    start = int(header[1]) + (old == 0)  # without old lines, the number is that of the line before
+    end = _counted_end(lines, at + 1, old, new)
+    if end is None or _continues(lines, end):
+        end = _recounted_end(lines, at + 1, fenced)
+        if old and not any(line[:1] != "+" for line in lines[at + 1 : end]):
+            # Without old lines nothing tells whether its lines belong before or after the stated one.
+            raise PatchError("malformed_patch", f"a hunk has fewer old lines than it states: {lines[at][:80]}")
+    # Without old lines, the number is that of the line before.
+    return _lines_of(lines[at + 1 : end], int(header[1]) + (old == 0)), end
+
+
+def _counted_end(lines: Sequence[str], at: int, old: int, new: int) -> int | None:
+    """Returns the line after a hunk with so many old and new lines; None if other lines stand there."""
+    while old or new or (at < len(lines) and lines[at].startswith("\\ ")):
+        mark = (lines[at][:1] or " ") if at < len(lines) else ""
+        if mark == "\\" and lines[at].startswith("\\ "):
+            at += 1
+            continue
+        if mark not in ("+", "-", " ") or (mark != "+" and not old) or (mark != "-" and not new):
+            return None
+        old -= mark != "+"
+        new -= mark != "-"
+        at += 1
+    return at
+
+
+def _continues(lines: Sequence[str], at: int) -> bool:
+    """Returns whether a hunk has more lines than it states, with changes or a hunk behind them that would be lost."""
+    first = at
+    while at < len(lines) and lines[at][:1] in (" ", "+", "-") and not _ends(lines, at):
+        if lines[at][0] != " ":
+            return True
+        at += 1
+    return first < at < len(lines) and lines[at].startswith("@@ ")
+
+
+def _recounted_end(lines: Sequence[str], at: int, fenced: bool) -> int:
+    """Returns the line after a hunk that states wrong counts.
+
+    It ends before the next one, the next file or the fence's end, and outside of a fence also before prose behind an
+    empty line. Any other line without a mark is malformed: the hunk would lose the changes after it.
+    """
+    first = at
+    while at < len(lines) and not _ends(lines, at):
+        if lines[at] and lines[at][0] not in " +-\\":
+            if fenced or lines[at - 1]:
+                raise PatchError("malformed_patch", f"a line of a hunk has no mark: {lines[at][:80]}")
+            break
+        at += 1
+    while at > first and not lines[at - 1]:  # an empty line at the end is none of the hunk's
+        at -= 1
+    return at
+
+
+def _ends(lines: Sequence[str], at: int) -> bool:
+    """Returns whether a line ends any hunk: the next hunk or file, a closing tag, a fence, or a mail's signature."""
+    line = lines[at]
+    return line.startswith(("@@ ", _GIT, "</", *_FENCES)) or line.rstrip() == "--" or _titles(lines, at)
+
+
+def _lines_of(lines: Sequence[str], start: int) -> Hunk:
+    """Returns a hunk of these lines."""
     before: list[str] = []
     after: list[str] = []
     ends: bool | None = None
-    at += 1
     mark = ""
-    while len(before) < old or len(after) < new or (at < len(lines) and lines[at].startswith("\\ ")):
-        if at >= len(lines):
-            raise PatchError("malformed_patch", "a hunk has fewer lines than it states")
-        line = lines[at]
-        if line.startswith("\\ "):
+    for line in lines:
+        if line.startswith("\\"):
             # The marker on a removed line says that the old file ended without a line break, the new one has it.
             if mark != "-":
                 ends = False
             elif ends is None:
                 ends = True
-            at += 1
             continue
         mark, content = (line[0], line[1:]) if line else (" ", "")
-        if mark not in " +-" or (mark != "+" and len(before) >= old) or (mark != "-" and len(after) >= new):
-            raise PatchError("malformed_patch", f"a line does not fit the counts of its hunk: {line[:80]}")
         if mark != "+":
             before.append(content)
         if mark != "-":
             after.append(content)
-        at += 1
-    return Hunk(start, tuple(before), tuple(after), ends), at
+    return Hunk(start, tuple(before), tuple(after), ends)
 
 
 def _made(head: dict[str, str], bare: str | None, hunks: tuple[Hunk, ...]) -> FileDiff:

@@ -94,11 +94,11 @@ def patch_similarity(response: str, prepared: ExpectedChange, params: PatchSimil
 
     These responses score `malformed`, 0 by default:
 
-    - no patch (`no_patch`), an incomplete or miscounted one (`malformed_patch`), two versions of a file, or the
-      tag twice (`hedged`)
+    - no patch (`no_patch`), an incomplete one (`malformed_patch`), two versions of a file, or the tag twice (`hedged`)
     - a path that is absolute, contains `..` or leads into `.git`, or a symbolic link (`unsafe_path`)
     - a patch that does not apply: `search_not_found`, `search_repeated`, `hunk_mismatch`, `file_not_found`,
-      `file_exists`, `path_conflict`. Hunks apply without fuzz, at the nearest place where all their lines match.
+      `file_exists`, `path_conflict`. Hunks apply without fuzz, at the nearest place where all their lines match. Wrong
+      counts in their headers are corrected.
     - a patch that leaves every line unchanged (`no_change`); in mode `strict`, also one that only changes blanks,
       unless that is expected
     - a patch whose diffs have more than 50,000 characters or take too much work to compare (`too_expensive`)
