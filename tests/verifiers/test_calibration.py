@@ -80,11 +80,31 @@ async def test_a_right_answer_never_earns_less_than_a_wrong_one(
         (stated("right", "٠"), "bad_confidence"),
         (stated("right", "101%"), "bad_confidence"),
         (stated("right", "1 or 0"), "bad_confidence"),
+        (stated("right", "1 0"), "bad_confidence"),
+        (stated("right", "1 - 0.9"), "bad_confidence"),
+        (stated("right", "0.8–0.9"), "bad_confidence"),
+        (stated("right", ">0.9"), "bad_confidence"),
+        (stated("right", "not 0.9"), "bad_confidence"),
+        (stated("right", "0,9"), "bad_confidence"),
+        (stated("right", "9/10/2"), "bad_confidence"),
+        (stated("right", "0.9^2"), "bad_confidence"),
     ],
 )
 async def test_what_states_no_confidence_earns_the_least(response: str, reason: str) -> None:
     (outcome,) = await judged(response, weight=0.5)
     assert (outcome.score, outcome.passed, outcome.reason, outcome.fault) == (-0.5, False, reason, "policy")
+
+
+@pytest.mark.parametrize(
+    "confidence",
+    [
+        *("0.9", "90%", "90 %", r"90\%", "90 percent", "9/10", "9 / 10", "90/100", "9 out of 10", "**0.9**", "~0.9"),
+        *(r"\boxed{0.9}", "0.9.", "high (0.9)", "0.9 (very high)", "I am 90% sure", "Confidence: 0.9 (90%)"),
+    ],
+)
+async def test_a_confidence_has_many_forms(confidence: str) -> None:
+    (outcome,) = await judged(stated("right", confidence))
+    assert outcome.score == pytest.approx(0.99)
 
 
 async def test_the_last_confidence_counts() -> None:

@@ -15,7 +15,20 @@ from rewarden_verifiers.extraction import Extracted, first_found, rules_of
 from rewarden_verifiers.outcome import scored, wrong
 from rewarden_verifiers.uses import UseLike, parse_use
 
-_NUMBER = re.compile(r"(\d{1,9}(?:\.\d{0,32})?|\.\d{1,32})\s*(%?)", re.ASCII)
+_DIGITS = r"(?:\d{1,9}(?:\.\d{0,32})?|\.\d{1,32})"
+_NUMBER = re.compile(
+    rf"(?<![\w.,+-])(?<![-−–]\s)({_DIGITS})(?:\s*(%|percent\b)|\s*(?:/|out\s+of)\s*({_DIGITS}))?(?![\w/%]|[.,]\d|\s?[-–]\s?\d)",
+    re.ASCII | re.IGNORECASE,
+)
+"""A number alone, in percent, or out of another."""
+_DRESS = re.compile(r"\\(?:boxed|text|mathbf|textbf)\s?\{([^{}]{0,200})\}")
+_REMARK_LIST = """
+a about almost am answer approx approximately around certain certainty chance confidence confident correct estimate
+estimated extremely fairly high i in is it level likelihood low medium moderate moderately my of probability probably
+quite rating right score somewhat sure that the this very
+"""
+_REMARK = frozenset(_REMARK_LIST.split())
+"""Words that may stand beside the number, which say no other one and do not limit it."""
 
 _BINS = 10
 
@@ -76,9 +89,10 @@ async def calibration(samples: list[Member], params: CalibrationParams, ctx: Con
     RLCR (arXiv 2507.16806). The evidence has the group's calibration: mean confidence, pass rate, Brier score, and
     expected calibration error over ten bins of equal width.
 
-    The last tag counts. A response gets the lowest score, which is minus the weight, if it states no confidence
-    (`no_confidence`) or one that is not a number of the scale (`bad_confidence`). A member that could not be judged
-    keeps that outcome, and is excluded from the statistics.
+    The last tag counts. It holds one number, such as `0.9`, `90 %` or `9/10`, also with a remark: `high (0.9)`. A
+    response gets the lowest score, which is minus the weight, if it states no confidence (`no_confidence`) or one that
+    is not a number of the scale (`bad_confidence`). A member that could not be judged keeps that outcome, and is
+    excluded from the statistics.
 
     Raises InvalidParams if `use` has no notion of passing and `passing` is unset.
     """
@@ -112,11 +126,30 @@ def _right(outcome: Outcome, params: CalibrationParams) -> float | None:
 def _stated(found: Extracted | None, scale: int) -> _Stated:
     if found is None:
         return _Stated(None, None, "no_confidence")
-    match = _NUMBER.fullmatch(found.text.strip())
-    value = math.inf if match is None else float(match[1]) / (100 if match[2] else scale)
+    values = _values(found.text, scale)
+    value = values.pop() if len(values) == 1 else math.inf
     if value > 1:
         return _Stated(None, found.text, "bad_confidence")
     return _Stated(value, found.text)
+
+
+def _values(text: str, scale: int) -> set[float]:
+    """The different confidences in a text such as "90 %", "9/10", "high (0.9)"; none if it says anything else.
+
+    Attack: "0.9 or 0.1", "at most 0.9", "-5": a confidence that could be read as another one.
+    """
+    text = _DRESS.sub(r"\1", text).replace("\\%", "%")
+    rest = _NUMBER.sub(" ", text)
+    words = re.findall(r"[^\W_]+", rest)
+    if any(word.casefold() not in _REMARK for word in words) or re.search(r"[^\w\s*$~≈().:=,{}\[\]`\"']", rest):
+        return set()
+    return {_value(match, scale) for match in _NUMBER.finditer(text)}
+
+
+def _value(match: re.Match[str], scale: int) -> float:
+    if match[3] is not None:
+        return float(match[1]) / float(match[3]) if float(match[3]) else math.inf
+    return float(match[1]) / (100 if match[2] else scale)
 
 
 def _loss(params: CalibrationParams, confidence: float, target: float) -> float:
