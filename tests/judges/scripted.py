@@ -1,13 +1,13 @@
 """A server of OpenAI's chat protocol whose replies are written down: for our reading of replies, never for the judging.
 
 A rule says what is replied to a chat whose text holds all of `when`; where several do, the one that says most. A reply
-is a text, an object (its JSON), or `{"$reply": {…}}` with any of `text`, `finish` (`length`, `content_filter`),
-`refusal`, `tokens` (first token to probability), `calls` (of tools: `[[name, arguments], …]`) and `status` (an HTTP
-error). A list of replies is given in turn, and then from its beginning. A chat that no rule knows is answered with 418,
-which no test mistakes for a verdict; one about a neutral text with a reply that cannot be read, so that the judge is at
-fault unless a rule says otherwise. One that shows an unrelated reference is answered with `incorrect`, unless a rule
-names that reference. A reply that is to quote the response's final answer, and whose script has no
-`answer`, quotes all that is shown of it.
+is a text, an object (its JSON), a function of the request to one of these, or `{"$reply": {…}}` with any of `text`,
+`finish` (`length`, `content_filter`), `refusal`, `tokens` (first token to probability), `calls` (of tools: `[[name,
+arguments], …]`) and `status` (an HTTP error). A list of replies is given in turn, and then from its beginning. A chat
+that no rule knows is answered with 418, which no test mistakes for a verdict; one about a neutral text with a reply
+that cannot be read, so that the judge is at fault unless a rule says otherwise. One about an unrelated subject gets the
+lowest verdict, unless a rule names that subject. A reply that is to quote the response's final answer, and whose script
+has no `answer`, quotes all that is shown of it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,8 +23,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from rewarden_verifiers.judges.final_answer import UNRELATED
 from rewarden_verifiers.judges.neutral_text import neutral_text
+from rewarden_verifiers.judges.unrelated import SUBJECTS, subject_of
 from tests.threaded import Threaded
 
 
@@ -63,6 +63,34 @@ def text_of(messages: Iterable[Mapping[str, Any]]) -> str:
 def holds_neutral_text(text: str) -> bool:
     """Returns whether a neutral text stands on a line of its own."""
     return any(len(line) > 3 and line == neutral_text(len(line)) for line in text.split("\n"))
+
+
+def unrelated_in(text: str) -> str | None:
+    """Returns the unrelated subject that a chat is about."""
+    lines = text.split("\n")
+    whole = (one for one in SUBJECTS if one in lines or any(line.endswith(subject_of(one)) for line in lines))
+    return next(whole, None) or next((one for one in SUBJECTS if f": {subject_of(one)} " in text), None)
+
+
+_LOWER = "a lower number is better"
+_NO = ("incorrect", "not_met", "no")
+
+
+def schema_in(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Returns the schema that a request asks for."""
+    found: Mapping[str, Any] = body.get("response_format", {}).get("json_schema", {}).get("schema", {})
+    return found
+
+
+def lowest(schema: Mapping[str, Any], *, worse: Callable[..., Any] = min) -> Any:
+    """Returns the lowest verdict of a schema. worse: takes the worse end of a scale."""
+    if "enum" in schema:
+        return next(one for one in _NO if one in schema["enum"])
+    if schema.get("type") == "object":
+        return {name: 1 if name == "number" else lowest(one, worse=worse) for name, one in schema["properties"].items()}
+    if schema.get("type") == "array":
+        return [lowest(schema["items"], worse=worse)]
+    return worse(schema["minimum"], schema["maximum"]) if "minimum" in schema else "unrelated"
 
 
 @dataclass
@@ -113,10 +141,10 @@ class ScriptedJudge:
         self.headers.append(dict(request.headers))
         text = text_of(body["messages"])
         fitting = [rule for rule in self.rules if all(part in text for part in rule.when)]
-        if unrelated := next((one for one in UNRELATED if one in text.split("\n")), None):
+        if unrelated := unrelated_in(text):
             fitting = [rule for rule in fitting if unrelated in rule.when]
             if not fitting:
-                return _answer({"reason": "unrelated", "verdict": "incorrect"}, body)
+                return _answer(lowest(schema_in(body), worse=max if _LOWER in text else min), body)
         if not fitting and holds_neutral_text(text):
             return _answer("?", body)
         if not fitting:
@@ -125,7 +153,8 @@ class ScriptedJudge:
         best = [rule for rule in fitting if sum(map(len, rule.when)) == longest]
         if len(best) > 1:
             return JSONResponse({"error": {"message": f"several rules for {best[0].when}"}}, status_code=418)
-        return _answer(best[0].next(), body)
+        reply = best[0].next()
+        return _answer(reply(body) if callable(reply) else reply, body)
 
     def __enter__(self) -> ScriptedJudge:
         routes = [
@@ -142,11 +171,15 @@ class ScriptedJudge:
 
 def _quoting(reply: Mapping[str, Any], body: Mapping[str, Any]) -> Mapping[str, Any]:
     """Returns an object with the quoted answer if the question asks for one, and without it if not."""
-    asked = body.get("response_format", {}).get("json_schema", {}).get("schema", {}).get("properties", {})
-    if "answer" not in asked:
+    if "answer" not in schema_in(body).get("properties", {}):
         return {name: value for name, value in reply.items() if name != "answer"}
+    return {"answer": shown_in(body), **reply}
+
+
+def shown_in(body: Mapping[str, Any]) -> str:
+    """Returns the response that a chat shows."""
     shown = _SHOWN.findall(text_of(body["messages"]))
-    return {"answer": shown[-1][1] if shown else "", **reply}
+    return shown[-1][1] if shown else ""
 
 
 _SHOWN = re.compile(r"^\[response ([0-9a-f]{16})\]\n(.*?)\n\[end of response \1\]$", re.DOTALL | re.MULTILINE)

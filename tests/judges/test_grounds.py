@@ -46,13 +46,16 @@ async def judge(judged: Judged, mode: str, response: str = ESSAY, **more: Any) -
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_a_passage_that_stands_there_earns_its_credit_with_one_question(
+async def test_a_passage_that_stands_there_earns_its_credit_if_it_earns_none_for_another_subject(
     judged: Judged, scripted: ScriptedJudge, mode: str
 ) -> None:
     scripted.script({"when": "Explain tides", "reply": praise(mode, HELD)})
     found = await judge(judged, mode)
-    assert (found["score"], found["passed"], len(scripted.requests)) == (1.0, True, 1)
-    assert "copied from it word for word" in scripted.chats()[0]
+    assert (found["score"], found["passed"], len(scripted.requests)) == (1.0, True, 2)
+    first, second = scripted.chats()
+    assert "copied from it word for word" in first
+    # The passage alone, and nothing of what was wanted.
+    assert (HELD in second, "near side of the sea harder" in second, "xplain" in second) == (True, False, False)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -106,8 +109,9 @@ async def test_each_aspect_needs_its_own_passage(judged: Judged, scripted: Scrip
 async def test_each_opinion_needs_its_own_passage(judged: Judged, scripted: ScriptedJudge) -> None:
     scripted.script({"when": "Explain tides", "replies": [praise("scale", HELD), praise("scale", MADE_UP)]})
     found = await judge(judged, "scale", samples=2)
-    # Two opinions, of which one lacks its passage and is asked for once more: the third reply, which holds.
-    assert (found["evidence"]["opinions"], len(scripted.requests)) == ([1.0, 1.0], 3)
+    # Two opinions, of which one lacks its passage and is asked for once more: the third reply, which holds. Both share
+    # the question about another subject.
+    assert (found["evidence"]["opinions"], len(scripted.requests)) == ([1.0, 1.0], 4)
 
 
 async def test_a_low_number_that_is_better_needs_its_passage_too(judged: Judged, scripted: ScriptedJudge) -> None:

@@ -12,7 +12,7 @@ from rewarden.types import Batch, Sample, Use
 from rewarden_server.engine.engine import Engine
 from rewarden_server.engine.settings import EngineSettings
 from rewarden_server.judges.settings import JudgeEndpoint, JudgeSettings
-from rewarden_verifiers.judges.final_answer import UNRELATED
+from rewarden_verifiers.judges.unrelated import SUBJECTS
 from tests.judges.conftest import Judged
 from tests.judges.driven import differences
 from tests.judges.scripted import ScriptedJudge
@@ -188,7 +188,7 @@ async def test_an_answer_that_the_judge_accepts_for_any_reference_earns_nothing(
     judged: Judged, scripted: ScriptedJudge, response: str
 ) -> None:
     """Attack: openers, claims and the question itself, in words that no list has, to a judge that accepts anything."""
-    for when in ("6 times 7", *UNRELATED):
+    for when in ("6 times 7", *SUBJECTS):
         scripted.script({"when": when, "reply": CORRECT})
     verdict = await judged("judge", prompt="What is 6 times 7?", response=response, reference="42")
     assert (verdict["score"], verdict["reason"], verdict["fault"]) == (0.0, "no_answer", "policy")
@@ -198,7 +198,7 @@ async def test_an_answer_that_the_judge_accepts_for_any_reference_earns_nothing(
 async def test_an_answer_that_has_the_words_of_the_reference_is_compared_with_that_alone(
     judged: Judged, scripted: ScriptedJudge, response: str
 ) -> None:
-    for when in ("6 times 7", *UNRELATED):
+    for when in ("6 times 7", *SUBJECTS):
         scripted.script({"when": when, "reply": CORRECT})
     assert (await judged("judge", prompt="What is 6 times 7?", response=response, reference="42"))["score"] == 1.0
 
@@ -207,7 +207,7 @@ async def test_one_unrelated_reference_that_a_judge_accepts_takes_no_credit(
     judged: Judged, scripted: ScriptedJudge
 ) -> None:
     """Flake: a judge that errs once about a right answer."""
-    for when in ("6 times 7", UNRELATED[0]):
+    for when in ("6 times 7", SUBJECTS[0]):
         scripted.script({"when": when, "reply": CORRECT})
     verdict = await judged("judge", prompt="What is 6 times 7?", response="forty-two", reference="42")
     assert (verdict["score"], len(scripted.requests)) == (1.0, 3)
@@ -220,7 +220,7 @@ async def test_the_unrelated_references_share_no_word_with_the_answer(
     scripted.script({"when": "the question", "reply": CORRECT})
     verdict = await judged("judge", prompt="the question", response=answer, reference="another wording")
     assert verdict["score"] == 1.0
-    asked = [one for one in UNRELATED if any(one in chat.split("\n") for chat in scripted.chats())]
+    asked = [one for one in SUBJECTS if any(one in chat.split("\n") for chat in scripted.chats())]
     assert asked
     assert not any(word in answer.lower() for one in asked for word in one.lower().split())
 
@@ -230,7 +230,7 @@ async def test_an_answer_with_a_word_of_every_unrelated_reference_earns_nothing(
 ) -> None:
     """Attack: words that leave nothing to compare the answer with."""
     scripted.script({"when": "the question", "reply": CORRECT})
-    answer = " ".join(one.split()[0] for one in UNRELATED)
+    answer = " ".join(one.split()[0] for one in SUBJECTS)
     verdict = await judged("judge", prompt="the question", response=answer, reference="another wording")
     assert (verdict["score"], verdict["reason"]) == (0.0, "no_answer")
 

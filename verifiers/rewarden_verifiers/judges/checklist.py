@@ -65,7 +65,7 @@ def _children(params: ChecklistParams) -> list[Use]:
 
 
 @verifier(
-    version="2",
+    version="3",
     graded=True,
     determinism="sampled",
     requires=("judge",),

@@ -20,9 +20,9 @@ from rewarden_verifiers.judges.quotes import readable
 
 
 class Asking(Protocol):
-    """Makes the question about a response. again: ask once more for a quote that was not found. alone: an answer to
-    show instead of the whole response. against: an answer to show instead of the references, without the prompt.
-    """
+    """Makes the question about a response. again: a quote that was not there is asked for once more. alone: a quote
+    that is shown in the place of the response. against: an unrelated subject in the place of the references, or of what
+    is wanted, without the prompt."""
 
     def __call__(self, *, again: bool = False, alone: str | None = None, against: str | None = None) -> Inquiry[Vote]:
         """Returns the question."""
@@ -76,3 +76,9 @@ class Confirmation(ABC):
     def says_something(self, quote: str) -> bool:
         """Returns whether a quote has substance; an opener or a claim has none."""
         return empty_reason(quote, self.references, asked=self.asked) is None
+
+
+def accepts(opinion: Opinion[Vote]) -> bool:
+    """Returns whether an opinion on a quote gives it credit for an unrelated subject. Attack: a quote that makes the
+    judge unreadable as soon as it stands alone."""
+    return opinion.blame == "policy" or (opinion.reading is not None and opinion.reading.score > 0)

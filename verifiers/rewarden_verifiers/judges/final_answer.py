@@ -10,32 +10,16 @@ anything.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 
 from rewarden_verifiers.extraction.ladder import extract
-from rewarden_verifiers.judges.confirmation import Confirmation
+from rewarden_verifiers.judges.confirmation import Confirmation, accepts
 from rewarden_verifiers.judges.gather import gather
 from rewarden_verifiers.judges.judge_modes import Vote
 from rewarden_verifiers.judges.opinions import Opinion
 from rewarden_verifiers.judges.quotes import quoted, readable
-from rewarden_verifiers.judges.unified import unified
-
-UNRELATED = (
-    "copper kettles", "velvet bicycles", "Mombasa lighthouse", "seventeen walnuts", "plywood giraffe",
-    "lukewarm porridge", "Uppsala tramway", "crooked umbrella", "origami hedgehog", "rusty accordion",
-    "marmalade sandwich", "woollen mittens",
-)  # fmt: skip
-"""References for the comparisons that must fail. Two that share no word with the answer are used. Attack: an answer
-that contains a word of nearly all of them, so that no two are left; it earns nothing.
-"""
-
-_WORDS = re.compile(r"\d+|[^\W\d_\u0530-\U0010ffff]+|[^\W\d_]")
-"""Beyond the first Unicode blocks, in scripts without spaces, each character counts as a word."""
-
-_NUMBER = 2
-"""The words of a number with its unit."""
+from rewarden_verifiers.judges.unrelated import unrelated_to, words_of
 
 
 class FinalAnswers(Confirmation):
@@ -98,16 +82,15 @@ class FinalAnswers(Confirmation):
         return held
 
     async def _taken_for_any(self, answer: str, places: Sequence[int]) -> Sequence[int]:
-        """Returns the indices of the opinions that accept an answer for two unrelated references."""
-        others = [one for one in UNRELATED if not _words(one) & _words(answer)][:2]
+        """Returns the places of the opinions that accept an answer for two unrelated references."""
+        others = unrelated_to(answer)
         if len(others) < 2:
             return places
         for other in others:
             if not places:
                 break
             said = await self.opinions(len(places), self.asking(alone=answer, against=other))
-            both = zip(places, said, strict=True)
-            places = [place for place, one in both if one.reading is not None and one.reading.score > 0]
+            places = [place for place, one in zip(places, said, strict=True) if accepts(one)]
         return places
 
     def _holds(self, vote: Vote, there: str) -> bool:
@@ -122,11 +105,7 @@ class FinalAnswers(Confirmation):
 
 
 def _alike(answer: str, reference: str) -> bool:
-    """Returns whether an answer shares at least half of a reference's words, or is a number like the reference."""
-    found, wanted = _words(answer), _words(reference)
-    numbers = any(map(str.isdecimal, found)) and any(map(str.isdecimal, wanted)) and len(found) <= _NUMBER
-    return numbers or len(found & wanted) * 2 >= len(wanted)
-
-
-def _words(text: str) -> set[str]:
-    return set(_WORDS.findall(unified(text).casefold()))
+    """Returns whether an answer has at least half of a reference's words. Attack: "Attempt 1" for a reference that is a
+    number, so numbers alone make no answer alike."""
+    wanted = words_of(reference)
+    return len(words_of(answer) & wanted) * 2 >= len(wanted)

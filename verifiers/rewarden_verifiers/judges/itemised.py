@@ -11,15 +11,16 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from rewarden.errors import InvalidParams
-from rewarden.types import Outcome
+from rewarden.types import Outcome, Sample
 from rewarden_verifiers.contract import Context
 from rewarden_verifiers.judges.criterion import Criterion
 from rewarden_verifiers.judges.gather import gather
+from rewarden_verifiers.judges.judge_modes import CREDULOUS, UNQUOTED
 from rewarden_verifiers.judges.ledger import Ledger
 from rewarden_verifiers.judges.opinions import Inquiry, opinions, readings, refused_subject
 from rewarden_verifiers.judges.panel import PanelParams
@@ -34,6 +35,7 @@ from rewarden_verifiers.judges.research import researched, reserved
 from rewarden_verifiers.judges.showing import Show, Subject
 from rewarden_verifiers.judges.toolbox import toolbox
 from rewarden_verifiers.judges.tools import Tools
+from rewarden_verifiers.judges.unrelated import credited_for_any, subject_of
 from rewarden_verifiers.judges.votes import combine
 from rewarden_verifiers.outcome import undecided
 
@@ -52,7 +54,8 @@ class ItemisedParams(PanelParams):
         of the opinions on a criterion cannot tell). A response can often cause this itself, so the last two can be
         gamed.
     quotes: `require`: a criterion with positive points is met only with a word-for-word quote from the response, except
-        for criteria about something absent. `free`: quotes are reported as the judge gives them.
+        for criteria about something absent, and not with a quote that the judge accepts for two unrelated criteria.
+        `free`: quotes are reported as the judge gives them.
     unscored: What to do if a program gives no score: `whole` leaves the whole sample without a score, for the same
         reason; `skip` ignores the criterion, unless the cause was a failure of the infrastructure (fault `infra`),
         which always affects the whole.
@@ -330,6 +333,11 @@ async def _ask(
             votes[one.id] = [row[place] for row in read or [lowest]]
     if len(refused) == len(batches):
         return refused[0]
+    # A request's own prompt may not show the criterion, so a judge could not tell it from an unrelated one.
+    if quoting and not params.prompt.user:
+        needy = [one.id for one in criteria if _needs_quote(one, reach)]
+        count = max(map(len, votes.values()))
+        await gather(*(_distinguish(ctx, params, sheet, votes, needy, place, ledger) for place in range(count)))
     return _Asked(votes, ("unreadable_reply",) if refused else ())
 
 
@@ -351,8 +359,8 @@ def _inquiry(
         votes = [sheet.read(row) for row in rows]
         if text is None:
             return votes
-        quoting = [one.points > 0 and (reach is None or reach[one.id] == "passage") for one in batch]
-        return [_grounded(vote, text) if quotes else vote for quotes, vote in zip(quoting, votes, strict=True)]
+        needed = [_needs_quote(one, reach) for one in batch]
+        return [_grounded(vote, text) if quotes else vote for quotes, vote in zip(needed, votes, strict=True)]
 
     return Inquiry(
         prompt=sheet.prompt,
@@ -370,12 +378,46 @@ def _inquiry(
     )
 
 
+def _needs_quote(one: Criterion, reach: Mapping[str, Reach] | None) -> bool:
+    """Returns whether credit for a criterion needs a quote. What a portion lacks, no passage of it shows."""
+    return one.points > 0 and (reach is None or reach[one.id] == "passage")
+
+
 def _grounded(vote: Vote, text: str) -> Vote:
-    """Turns a positive vote without a valid quote into a negative one."""
-    if not vote.value or quoted(vote.quote, text):
-        return vote
-    reason = f"{vote.reason} (the response does not contain the quote)"
-    return replace(vote, value=0.0, reason=reason, count=None if vote.count is None else 0)
+    """A vote in the response's favour needs its quote."""
+    return vote if not vote.value or quoted(vote.quote, text) else _without_credit(vote, UNQUOTED)
+
+
+def _without_credit(vote: Vote, why: str) -> Vote:
+    return replace(vote, value=0.0, reason=f"{vote.reason} {why}", count=None if vote.count is None else 0)
+
+
+async def _distinguish(
+    ctx: Context,
+    params: ItemisedParams,
+    sheet: Sheet,
+    votes: dict[str, list[Vote]],
+    needy: Sequence[str],
+    place: int,
+    ledger: Ledger,
+) -> None:
+    """Takes the credit from the votes of one opinion whose quotes meet unrelated criteria too.
+
+    The question has neither the prompt nor the instructions, which may let a judge accept any text.
+    """
+    own = {name: votes[name][place] for name in needy if place < len(votes[name])}
+
+    async def earns(text: str, subject: str, names: Collection[str]) -> bool:
+        said = Criterion(path="", id="", text=subject_of(subject), label="")
+        passage = Subject(response=text, prompt=None, sample=Sample(response=text), show="response")
+        asking = replace(params, samples=1, media=False, instructions="")
+        inquiry = _inquiry([said], passage, asking, sheet, None)
+        (found,) = await opinions(ctx, asking, inquiry, ledger)
+        return found.blame == "policy" or (found.reading is not None and bool(found.reading[0].value))
+
+    quotes = {name: vote.quote for name, vote in own.items() if vote.value}
+    for name in await credited_for_any(quotes, earns):
+        votes[name][place] = _without_credit(own[name], CREDULOUS)
 
 
 def _part(

@@ -41,6 +41,7 @@ from rewarden_verifiers.judges.resources import JudgeResources
 from rewarden_verifiers.judges.showing import Subject
 from rewarden_verifiers.judges.solution import solved
 from rewarden_verifiers.judges.toolbox import toolbox
+from rewarden_verifiers.judges.unrelated import subject_of
 from rewarden_verifiers.judges.votes import combine
 from rewarden_verifiers.outcome import scored, undecided
 from rewarden_verifiers.view import SHOWN_TO_MODELS
@@ -55,7 +56,7 @@ _REASONS = {
 
 
 @verifier(
-    version="5",
+    version="6",
     graded=True,
     determinism="sampled",
     requires=("judge",),
@@ -89,7 +90,7 @@ async def judge(
     that, Rewarden extracts the answer itself; if it finds none, the response scores 0 (`no_answer`). If an accepted
     quote shares few words with the reference, the judge also compares it with two unrelated references; if it accepts
     both, the response scores 0. With `quotes: require`, credit in the other modes requires a quote of the passage that
-    justifies it (`unquoted`).
+    justifies it, to which the judge gives less credit for an unrelated subject (`unquoted`).
 
     If a response is longer than the judge's context, the modes `reference` and `solve` judge only the last portion,
     which contains the final answer. The other modes judge up to `portions` portions separately, and the lowest verdict
@@ -210,7 +211,7 @@ def _inquiry(
     tools.
     """
     if against is not None:
-        answers = [against]
+        answers = [against] if params.compares else []
     quotes = params.quoting and alone is None
     shown = subject.shown() if alone is None else {"response": Material(alone, candidate=True), "transcript": []}
     variables: dict[str, Any] = {
@@ -228,6 +229,8 @@ def _inquiry(
         ],
         "examples": [{"response": Material(one.response), "verdict": one.verdict} for one in params.examples],
     }
+    if against is not None and not params.compares:
+        variables |= _of_subject(against, variables)
     asked: dict[str, Any] = {
         "prompt": "judge.reference" if params.compares else f"judge.{params.mode}",
         "variables": variables,
@@ -247,6 +250,21 @@ def _inquiry(
         alternatives=ALTERNATIVES,
         max_tokens=params.max_tokens or 1,
     )
+
+
+def _of_subject(subject: str, variables: Mapping[str, Any]) -> dict[str, Any]:
+    """The variables of a question about an unrelated subject. What the caller wants may be true of any text, such as
+    that it is polite, so none of it is left: no instructions, examples, descriptions, or meanings of numbers."""
+    wanted = subject_of(subject)
+    return {
+        "prompt": Material(f"Describe {subject}."),
+        "instructions": wanted,
+        "scale": {**variables["scale"], "anchors": []},
+        "aspects": [
+            {**one, "description": wanted, "scale": {**one["scale"], "anchors": []}} for one in variables["aspects"]
+        ],
+        "examples": [],
+    }
 
 
 def _outcome(votes: Sequence[Vote], params: Params, ledger: Ledger) -> Outcome:

@@ -82,15 +82,22 @@ def vote_of(found: Mapping[str, Any], params: Params) -> Vote:
     )
 
 
-def without_credit(vote: Vote, names: Sequence[str], params: Params) -> Vote:
-    """The vote with the lowest credit for these parts, because no passage of the response justifies more."""
+def without_credit(vote: Vote, names: Sequence[str], params: Params, why: str) -> Vote:
+    """The vote with the lowest credit for these parts, which no passage of the response earns. why: for the reasons."""
     if params.mode != "aspects":
         numbers = {"": params.scale.lowest} if params.mode == "scale" else {}
-        return Vote(0.0, f"{vote.reason} {_UNQUOTED}".strip(), numbers, unquoted=True)
+        return Vote(0.0, f"{vote.reason} {why}".strip(), numbers, unquoted=True)
+    credited = tuple(name for name in vote.credited if name not in names)
     numbers = {**vote.numbers, **{name: scale_of(params, params.aspects[name]).lowest for name in names}}
-    reasons = {**vote.reasons, **{name: f"{vote.reasons[name]} {_UNQUOTED}".strip() for name in names}}
+    reasons = {**vote.reasons, **{name: f"{vote.reasons[name]} {why}".strip() for name in names}}
     return replace(
-        vote, score=_mean(numbers, params), reason=_told(reasons), numbers=numbers, reasons=reasons, unquoted=True
+        vote,
+        score=_mean(numbers, params),
+        reason=_told(reasons),
+        numbers=numbers,
+        reasons=reasons,
+        credited=credited,
+        unquoted=True,
     )
 
 
@@ -126,12 +133,21 @@ def chance_of(reply: Reply, params: Params) -> Vote:
     return Vote(probability(reply, params.yes, params.no, params.least))
 
 
+def share_of(vote: Vote, name: str, params: Params) -> float:
+    """The credit of a part, from 0 to 1; of the whole, if it has only one."""
+    if params.mode != "aspects":
+        return vote.score
+    return scale_of(params, params.aspects[name]).share(vote.numbers[name])
+
+
 def scale_of(params: Params, aspect: Aspect) -> Scale:
     """The scale of an aspect."""
     return aspect.scale if aspect.scale is not None else params.scale
 
 
-_UNQUOTED = "(the response does not contain the quote)"
+UNQUOTED = "(the response does not contain the quote)"
+CREDULOUS = "(the judge gives the quote as much credit for unrelated subjects)"
+"""Why credit is taken."""
 
 
 def _told(reasons: Mapping[str, str]) -> str:

@@ -60,8 +60,9 @@ class Params(PanelParams):
     quotes: `require`: credit needs a quote. In the modes `reference` and `solve`, a judge that accepts a response must
         quote its final answer, which is then compared once more, without the rest of the response. In the other modes
         it must quote the passage that the credit rests on, for each aspect its own. What the response does not hold
-        earns nothing. `free`: the judge's word is enough. null: `require` in the modes `reference` and `solve` with
-        the built-in prompt and `by: text`, else `free`.
+        earns nothing, and neither does a passage that the judge credits as much for two unrelated subjects. `free`: the
+        judge's word is enough. null: `require` in the modes `reference` and `solve` with the built-in prompt and `by:
+        text`, else `free`.
     portions: The maximum number of portions into which a response that is longer than the judge's context is cut; what
         takes more gets the lowest score (`too_long`).
     tools: Tools that the judge may call before its verdict, or in mode `solve` before its own answer, if its server has

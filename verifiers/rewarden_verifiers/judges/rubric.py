@@ -76,7 +76,7 @@ def _bounds(params: RubricParams) -> tuple[float, float]:
 
 
 @verifier(
-    version="3",
+    version="4",
     graded=True,
     determinism="sampled",
     requires=("judge",),
