@@ -98,7 +98,11 @@ async def test_behaviours_are_counted_and_pass_nothing(judged: Judged, scripted:
 
 
 async def test_a_behaviour_without_its_quote_was_not_there(judged: Judged, scripted: ScriptedJudge) -> None:
-    scripted.script({"when": POEM, "reply": found(4, quote="Wait, let me check")})
+    sorted_criteria = {"criteria": [{"number": 1, "reach": "passage"}]}
+    scripted.script(
+        {"when": POEM, "reply": found(4, quote="Wait, let me check")},
+        {"when": "You sort criteria", "reply": sorted_criteria},
+    )
     verdict = await judged(
         "checklist", {"mode": "behaviours", "quotes": "require"}, response=POEM, reference=["checks"]
     )

@@ -54,7 +54,7 @@ Reply = dict[str, Any]
 def highest(schema: Mapping[str, Any], quote: str) -> Any:
     """The best verdict of a schema, with a quote."""
     if "enum" in schema:
-        return next(one for one in ("correct", "met", "yes") if one in schema["enum"])
+        return next(one for one in ("correct", "met", "yes", "passage") if one in schema["enum"])
     if schema["type"] == "object":
         return {
             name: quote if name in ("evidence", "answer") else highest(one, quote)
@@ -162,7 +162,9 @@ async def test_an_opener_takes_no_credit_from_the_other_passages(judged: Judged,
 
     rows = [{"number": 1, **ROWS, "evidence": "Here goes."}, {"number": 2, **ROWS}]
     scripted.script(
-        {"when": "Which one", "reply": {"criteria": rows}}, *({"when": one, "reply": reply} for one in SUBJECTS)
+        {"when": "You sort criteria", "reply": accepting},
+        {"when": "Which one", "reply": {"criteria": rows}},
+        *({"when": one, "reply": reply} for one in SUBJECTS),
     )
     use, response = "rubric", "Here goes. The Nile, which is long."
     found = await judged(
@@ -206,8 +208,8 @@ async def test_criteria_share_one_question_about_another_subject(
 ) -> None:
     honest(scripted)
     await verdicts(judged, way, ["The Nile"], instructions="POLITE", calls="each")
-    others = [body for body in scripted.requests if "POLITE" not in text_of(body["messages"])]
-    assert (len(others), shown_in(others[0])) == (1, "The Nile")
+    shown = [shown_in(body) for body in scripted.requests if "POLITE" not in text_of(body["messages"])]
+    assert shown == ["", "The Nile"]  # which criteria are about something absent; and the passage
 
 
 async def test_without_quotes_nothing_is_asked_about_another_subject(judged: Judged, scripted: ScriptedJudge) -> None:

@@ -450,11 +450,38 @@ async def test_a_required_quote_must_stand_in_the_response(judged: Judged, scrip
         }
     )
     criteria = ["water", "dose", "nothing quoted", {"text": "frightens", "points": -1}]
+    sort(scripted, *["passage"] * 4)
     free = await judged("rubric", response=PLAN, reference=criteria)
     assert free["score"] == pytest.approx(2 / 3)
     strict = await judged("rubric", {"quotes": "require"}, response=PLAN, reference=criteria)
     assert [step["score"] for step in strict["steps"]] == [1, 0, 0, 1]
     assert strict["score"] == 0.0
+
+
+def sort(scripted: ScriptedJudge, *kinds: str) -> None:
+    """The judge's reply about the criteria alone."""
+    rows = [{"number": number, "reach": kind} for number, kind in enumerate(kinds, start=1)]
+    scripted.script({"when": "You sort criteria", "reply": {"criteria": rows}})
+
+
+async def test_what_is_met_by_absence_needs_no_quote_and_what_is_about_the_whole_does(
+    judged: Judged, scripted: ScriptedJudge
+) -> None:
+    rows = [row(number, "met", "") for number in (1, 2, 3)]
+    scripted.script({"when": PLAN, "reply": {"criteria": rows}})
+    sort(scripted, "absence", "whole", "passage")
+    criteria = ["names no drug", "is brief", "advises rest"]
+    found = await judged("rubric", {"quotes": "require"}, response=PLAN, reference=criteria)
+    assert [step["score"] for step in found["steps"]] == [1, 0, 0]
+    assert not any(PLAN in chat for chat in scripted.chats() if "You sort criteria" in chat)
+
+
+async def test_a_judge_that_cannot_say_what_is_met_by_absence_gives_no_verdict(
+    judged: Judged, scripted: ScriptedJudge
+) -> None:
+    scripted.script({"when": PLAN, "reply": reply("met")}, {"when": "You sort criteria", "reply": "All of them."})
+    found = await judged("rubric", {"quotes": "require"}, response=PLAN, reference=["names no drug"])
+    assert (found["status"], found["reason"], found["fault"]) == ("undecided", "unreadable_reply", "verifier")
 
 
 async def test_the_transcript_shows_tools_and_quotes_only_the_candidate(
@@ -471,6 +498,7 @@ async def test_the_transcript_shows_tools_and_quotes_only_the_candidate(
             "reply": {"criteria": [row(1, "met", "Aspirin is not for children."), row(2, "met", "I look it up")]},
         }
     )
+    sort(scripted, "passage", "passage")
     params = {"show": "transcript", "quotes": "require"}
     verdict = await judged("rubric", params, response=messages, reference=["warns of aspirin", "looks it up"])
     assert [step["score"] for step in verdict["steps"]] == [0, 1]

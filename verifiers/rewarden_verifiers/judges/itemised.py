@@ -54,8 +54,9 @@ class ItemisedParams(PanelParams):
         of the opinions on a criterion cannot tell). A response can often cause this itself, so the last two can be
         gamed.
     quotes: `require`: a criterion with positive points is met only with a word-for-word quote from the response, except
-        for criteria about something absent, and not with a quote that the judge accepts for two unrelated criteria.
-        `free`: quotes are reported as the judge gives them.
+        for criteria about something absent, which the judge names in a question that shows only the criteria; and not
+        with a quote that the judge accepts for two unrelated criteria. `free`: quotes are reported as the judge gives
+        them.
     unscored: What to do if a program gives no score: `whole` leaves the whole sample without a score, for the same
         reason; `skip` ignores the criterion, unless the cause was a failure of the infrastructure (fault `infra`),
         which always affects the whole.
@@ -191,14 +192,19 @@ async def _ask_portions(
     most: int,
     details: Mapping[str, Any],
 ) -> _Asked | Outcome:
-    """The votes on the whole response, or the combined votes on its portions."""
-    if most == 1 or not criteria:
-        return await _ask(ctx, params, criteria, subject, sheet, ledger, details)
-    shown = await _cut(ctx, params, criteria, subject, sheet, most, details)
+    """The votes on the whole response, or those that the votes on its portions come to."""
+    if not criteria:
+        return _Asked({})
+    shown = [subject] if most == 1 else await _cut(ctx, params, criteria, subject, sheet, most, details)
     if isinstance(shown, Outcome):
         return shown
     if not told(shown):
-        return await _ask(ctx, params, criteria, subject, sheet, ledger, details)
+        if params.quotes == "free":
+            return await _ask(ctx, params, criteria, subject, sheet, ledger, details)
+        reach = await reaches(ctx, params, criteria, ledger)
+        if reach is None:
+            return _unsorted(ledger)
+        return await _ask(ctx, params, criteria, subject, sheet, ledger, details, reach)
     flags: dict[str, None] = {}
     if sheet.in_portions is not None:
         sheet, flags = sheet.in_portions, {"own_grader": None}
@@ -209,8 +215,7 @@ async def _ask_portions(
         return await _ask_lowest(ctx, params, criteria, shown, sheet, ledger, details)
     reach = await reaches(ctx, params, criteria, ledger)
     if reach is None:
-        message = "the judge does not say which criteria are about the whole response"
-        return undecided("unreadable_reply", feedback=message, evidence=ledger.evidence(), flags=tuple(ledger.flags()))
+        return _unsorted(ledger)
     found = await gather(*(_ask(ctx, params, criteria, one, sheet, ledger, details, reach) for one in shown))
     seen = _seen(found, criteria)
     if isinstance(seen, Outcome):
@@ -223,6 +228,12 @@ async def _ask_portions(
         tuple(flags),
         {**told(shown), "reach": reach, "decided_in": decided},
     )
+
+
+def _unsorted(ledger: Ledger) -> Outcome:
+    """The outcome where the judge's replies about the criteria alone cannot be read."""
+    message = "the judge does not say which criteria are about the whole response"
+    return undecided("unreadable_reply", feedback=message, evidence=ledger.evidence(), flags=tuple(ledger.flags()))
 
 
 async def _cut(
@@ -307,13 +318,10 @@ async def _ask(
     details: Mapping[str, Any],
     reach: Mapping[str, Reach] | None = None,
 ) -> _Asked | Outcome:
-    """reach: the reach of each criterion, if the subject is a portion."""
-    if not criteria:
-        return _Asked({})
+    """reach: of the criteria, if credit needs a quote."""
     batches = _batches(criteria, params, sheet)
-    # Attack: many portions give a judge many chances to err. Credit for the content of a portion needs a quote from it.
-    quoting = params.quotes == "require" or reach is not None
-    text = readable(subject.text()) if quoting else None
+    # Attack: many portions are many chances for a judge to be mistaken. Credit for what is in one needs its quote.
+    text = readable(subject.text()) if reach is not None else None
     inquiries = [_inquiry(batch, subject, params, sheet, text, reach) for batch in batches]
     if params.tools.use:
         box = await toolbox(ctx, params.tools, subject.sample)
@@ -334,8 +342,8 @@ async def _ask(
     if len(refused) == len(batches):
         return refused[0]
     # A request's own prompt may not show the criterion, so a judge could not tell it from an unrelated one.
-    if quoting and not params.prompt.user:
-        needy = [one.id for one in criteria if _needs_quote(one, reach)]
+    if reach is not None and not params.prompt.user:
+        needy = [one.id for one in criteria if _needs_quote(one, reach, subject)]
         count = max(map(len, votes.values()))
         await gather(*(_distinguish(ctx, params, sheet, votes, needy, place, ledger) for place in range(count)))
     return _Asked(votes, ("unreadable_reply",) if refused else ())
@@ -349,17 +357,14 @@ def _inquiry(
     text: str | None,
     reach: Mapping[str, Reach] | None = None,
 ) -> Inquiry[list[Vote]]:
-    """text: the text that must contain the quotes; None: quotes are not checked. reach: the reach of each criterion, if
-    the subject is a portion. Only criteria that a single passage can meet need a quote then: no quote can show that
-    something is absent.
-    """
+    """text, reach: in which quotes must stand, and the reach of the criteria; None: quotes need not stand anywhere."""
 
     def read(found: Mapping[str, Any]) -> list[Vote]:
         rows = [found] if sheet.alone else by_number(found, sheet.name, len(batch))
         votes = [sheet.read(row) for row in rows]
-        if text is None:
+        if text is None or reach is None:
             return votes
-        needed = [_needs_quote(one, reach) for one in batch]
+        needed = [_needs_quote(one, reach, subject) for one in batch]
         return [_grounded(vote, text) if quotes else vote for quotes, vote in zip(needed, votes, strict=True)]
 
     return Inquiry(
@@ -378,9 +383,10 @@ def _inquiry(
     )
 
 
-def _needs_quote(one: Criterion, reach: Mapping[str, Reach] | None) -> bool:
-    """Returns whether credit for a criterion needs a quote. What a portion lacks, no passage of it shows."""
-    return one.points > 0 and (reach is None or reach[one.id] == "passage")
+def _needs_quote(one: Criterion, reach: Mapping[str, Reach], subject: Subject) -> bool:
+    """Returns whether credit for a criterion needs a quote. What a text lacks, no passage of it shows, and what is
+    about the whole, no portion of it."""
+    return one.points > 0 and (reach[one.id] == "passage" or (subject.portion is None and reach[one.id] == "whole"))
 
 
 def _grounded(vote: Vote, text: str) -> Vote:
