@@ -36,7 +36,9 @@ def test_it_shows_a_recipes_parameters_and_file(capsys: pytest.CaptureFixture[st
 
 def test_a_name_that_is_none_is_refused_with_near_names(capsys: pytest.CaptureFixture[str]) -> None:
     assert called("logic_lr") == 2
-    assert "logic_lr" in capsys.readouterr().err
+    assert "'logic_lr'; did you mean 'logic_rl'?" in capsys.readouterr().err
+    assert called("math") == 2
+    assert "no recipe named 'math'; it is a verifier" in capsys.readouterr().err
 
 
 def test_it_checks_files_and_names_the_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -135,6 +137,51 @@ def test_a_sample_that_a_recipe_cannot_judge_says_why(rows: Path, capsys: pytest
     assert "recipe 'soft_overlong' needs the input 'token_count'" in capsys.readouterr().out
 
 
+def test_a_row_that_is_no_sample_says_why_and_the_others_are_explained(
+    gated: Path, rows: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows.write_text(json.dumps({"response": 12}) + "\n" + rows.read_text())
+    assert called("explain", str(gated), "--sample", str(rows), "--step", "3") == 0
+    first, second, *_ = capsys.readouterr().out.split("sample ")[1:]
+    assert first == (
+        "1: no score, invalid_sample\n   response: must be text or a list of chat messages, not a number\n"
+    )
+    assert second.startswith("2 (first): 1.25, passed")
+
+
+def test_a_sample_without_a_score_shows_the_steps_so_far_and_the_feedback(
+    rows: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows.write_text(json.dumps({**GOOD_ROW, "reference": True}) + "\n")
+    assert called("explain", "logic_rl", "--sample", str(rows)) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "sample 1 (first): no score, invalid_reference"
+    assert any(line.startswith("   uses.answer") for line in lines)
+    assert lines[-1].startswith("   verifier 'math': reference ")
+
+
+def test_a_formula_of_several_lines_is_shown_in_one(
+    tmp_path: Path, rows: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text(GOOD.replace("answer.score", "|\n  answer.passed\n    ? 1.0\n    : 0.0"))
+    assert called("explain", str(file), "--sample", str(rows)) == 0
+    assert "score        answer.passed ? 1.0 : 0.0 = " in capsys.readouterr().out
+
+
+def test_it_explains_what_a_fraction_of_training_schedules(
+    tmp_path: Path, rows: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "fading.yaml"
+    file.write_text(
+        "name: fading\nversion: '1'\nuses: {answer: text}\nschedule: {left: 1.0 - progress.fraction}\n"
+        "score: answer.score + schedule.left\nrange: [0, 2]\n"
+    )
+    arguments = ["explain", str(file), "--sample", str(rows), "--step", "30"]
+    assert called(*arguments, "--total-steps", "40") == 0
+    assert "schedule.left  1.0 - progress.fraction = 1.0 - 0.75 → 0.25" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -145,7 +192,9 @@ def test_a_sample_that_a_recipe_cannot_judge_says_why(rows: Path, capsys: pytest
         (["logic_rl", "--step", "3"], "are for `rewarden recipes explain`"),
         (["diff", "logic_rl"], "diff A B"),
         (["diff", "logic_rl", "logic_lr"], "logic_lr"),
+        (["logic_rl", "--total-steps", "3"], "are for `rewarden recipes explain`"),
         (["logic_rl", "deepresearcher"], "one NAME"),
+        (["show", "logic_rl"], "rewarden recipes NAME"),
         (["logic_rl", "--check", "x.yaml"], "either a NAME or --check"),
     ],
 )

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import pytest
 from pydantic import TypeAdapter
 
+from rewarden.errors import InvalidReference
 from rewarden.types import Outcome
 from rewarden_verifiers import schema
 from rewarden_verifiers.contract import VerifierSpec, spec_of, verifier
@@ -126,3 +127,30 @@ def test_a_recipe_that_is_given_nothing_has_the_parameters_that_reading_gives(na
     spec = Registry().get(name)
     read_anew = parse_params(replace(spec, source_text=None), {})
     assert repr(parse_params(spec, {})) == repr(read_anew)
+
+
+# --- references of several forms -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("reference", "path", "told"),
+    [
+        ({"answer": "1"}, "reference.answer", "reference.answer: there is no such field; known: any_of"),
+        ({"any_off": ["1"]}, "reference.any_off", "there is no such field; did you mean 'any_of'?"),
+        ({"any_of": "1"}, "reference.any_of", "reference.any_of must be a list, not a string"),
+        ({"any_of": [1, {}]}, "reference.any_of[1]", "reference.any_of[1] must be a string"),
+        (True, "reference", "reference must not be true or false"),
+        ({"any_of": ["2", False]}, "reference.any_of[1]", "reference.any_of[1] must not be true or false"),
+    ],
+)
+def test_a_reference_of_none_of_its_forms_is_refused_with_the_field(reference: Any, path: str, told: str) -> None:
+    """Attack: true is 1 to Python, so "1" would be the answer to every row whose reference is true."""
+    with pytest.raises(InvalidReference) as caught:
+        parse_reference(Registry().get("math"), reference)
+    assert caught.value.details["path"] == path
+    assert told in str(caught.value)
+
+
+@pytest.mark.parametrize("reference", ["true", 1, 1.0, ["1", 2], {"any_of": ["1", 2.5]}])
+def test_a_reference_of_one_of_its_forms_is_kept(reference: Any) -> None:
+    assert parse_reference(Registry().get("math"), reference) == reference

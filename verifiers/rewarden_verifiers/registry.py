@@ -190,9 +190,10 @@ class Registry:
         return self.get(use.name)
 
     def recipe_path(self, name: str) -> Path:
-        """The file of a recipe. Raises UnknownVerifier."""
+        """The file of a recipe. Raises UnknownVerifier with near names."""
         if name not in self._recipes:
-            raise UnknownVerifier(f"there is no recipe named {name!r}", path="use.name")
+            hint = "; it is a verifier" if name in self._modules else near(name, self._recipes, otherwise="")
+            raise UnknownVerifier(f"there is no recipe named {name!r}{hint}", path="use.name")
         return self._recipes[name]
 
     def plugin_of(self, name: str) -> str | None:

@@ -24,6 +24,9 @@ from rewarden_verifiers.preset import filled
 Place = tuple[str | int, ...]
 """The path from a value to a nested value: fields, keys and indices."""
 
+_KEY = "[key]"
+"""Pydantic's last step to a key that an object may not have."""
+
 _STRICT = ConfigDict(extra="forbid")
 """A misspelt parameter must not be silently ignored."""
 
@@ -118,6 +121,9 @@ def _misfit(
     place, context = first["loc"], first.get("ctx", {})
     where, kind = _at(annotation, place, path)
     above, parent = _at(annotation, place[:-1], path)
+    if place[-1:] == (_KEY,) and get_origin(kind) is Literal:
+        keys = list(map(str, get_args(kind)))
+        return Misfit("is unknown", where, unknown.format(where) + near(str(place[-2]), keys))
     if first["type"] == "unexpected_keyword_argument":
         known = list(_hints(_bare(parent)))
         message = unknown.format(where) + near(str(place[-1]), known, otherwise="")
@@ -150,13 +156,19 @@ def _shown(value: Any, table: str) -> str:
 
 
 def _at(annotation: Any, place: Place, path: str) -> tuple[str, Any]:
-    """Returns the path of a place, and the annotation there."""
+    """Returns the path of a place, and the annotation of what stands there."""
+    keys: Any = Any
     for part in place:
         bare = _bare(annotation)
         origin, arguments = get_origin(bare), get_args(bare)
-        if origin in (Union, UnionType):  # a name of the union's member, which is not part of the path
-            annotation = next((one for one in arguments if getattr(_bare(one), "__name__", "") == part), Any)
+        if origin in (Union, UnionType):  # the name of its member that was meant, which is no place
+            name = str(part).partition("[")[0]
+            annotation = next((one for one in arguments if getattr(_bare(one), "__name__", "") == name), Any)
             continue
+        if part == _KEY:  # the key of an object, whose value `annotation` is about
+            annotation = keys
+            continue
+        keys = arguments[0] if arguments else Any
         if dataclasses.is_dataclass(bare):
             annotation = _hints(cast(type, bare)).get(str(part), Any)
         else:
@@ -251,10 +263,16 @@ def parse_reference(spec: VerifierSpec, reference: Any) -> Any:
     if reference is None or spec.reference_type is Any:
         return reference
     try:
-        return _adapter(spec.reference_type).validate_python(reference)
+        made = _adapter(spec.reference_type).validate_python(reference)
     except ValidationError as error:
         misfit = _misfit(error, spec.reference_type, "reference")
         raise InvalidReference(f"verifier {spec.name!r}: {misfit.message}", path=misfit.path) from None
+    for place, item in _confused(reference, made, ()):
+        # Attack: "1" as the answer to every row whose reference is true.
+        if isinstance(item, bool):
+            where, _ = _at(Any, place, "reference")
+            raise InvalidReference(f"verifier {spec.name!r}: {where} must not be true or false", path=where)
+    return made
 
 
 def json_schema(annotation: Any) -> dict[str, Any]:

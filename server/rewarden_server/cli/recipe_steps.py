@@ -11,7 +11,7 @@ from typing import Any
 
 from rewarden.commands.data_file import read_rows
 from rewarden.commands.terminal import one_line, say
-from rewarden.errors import InvalidRequest, RewardenError
+from rewarden.errors import RewardenError
 from rewarden.types import BadSample, Batch, Progress, Sample, Use, Verdict
 from rewarden.wire.json import sample_from_json, verdict_to_json
 from rewarden_server.config import ConfigError
@@ -31,12 +31,12 @@ _NAME = "recipe that is explained"
 
 @dataclass
 class _Explained:
-    sample: Sample
+    sample: Sample | BadSample
     steps: list[Step] = field(default_factory=list)
     verdict: Verdict | None = None
 
 
-def explain(recipe: str, file: Path, params: dict[str, Any], step: int | None, *, as_json: bool) -> int:
+def explain(recipe: str, file: Path, params: dict[str, Any], progress: Progress | None, *, as_json: bool) -> int:
     """Prints every step of each sample. recipe: a name, or a recipe's file. Returns 0; 2 if the recipe, its parameters
     or the samples cannot be used."""
     registry = Registry()
@@ -46,7 +46,7 @@ def explain(recipe: str, file: Path, params: dict[str, Any], step: int | None, *
         explained[sample.id or ""].steps.append(step)
 
     try:
-        samples = _samples(file)
+        samples = [sample_from_json(row) for row in read_rows(file, MOST)]
         path = Path(recipe) if recipe.endswith((".yaml", ".yml", ".json")) else registry.recipe_path(recipe)
         spec = recipe_spec(load_recipe(path), registry, on_step=watch)
         registry.add(spec, _NAME)
@@ -57,9 +57,9 @@ def explain(recipe: str, file: Path, params: dict[str, Any], step: int | None, *
     explained |= {str(number): _Explained(sample) for number, sample in enumerate(samples, start=1)}
     batch = Batch(
         # By number: ids may be missing, or stand twice.
-        samples=[replace(one.sample, id=number, use=None) for number, one in explained.items()],
+        samples=[_numbered(one.sample, number) for number, one in explained.items()],
         use=Use(name=_NAME, params=params),
-        progress=None if step is None else Progress(step=step),
+        progress=progress,
     )
     try:
         verdicts = asyncio.run(_judged(engine, batch))
@@ -73,14 +73,8 @@ def explain(recipe: str, file: Path, params: dict[str, Any], step: int | None, *
     return 0
 
 
-def _samples(file: Path) -> list[Sample]:
-    found: list[Sample] = []
-    for number, row in enumerate(read_rows(file, MOST), start=1):
-        sample = sample_from_json(row)
-        if isinstance(sample, BadSample):
-            raise InvalidRequest(f"{file}: sample {number}: {sample.path or 'it'} {sample.message}")
-        found.append(sample)
-    return found
+def _numbered(sample: Sample | BadSample, number: str) -> Sample | BadSample:
+    return replace(sample, id=number) if isinstance(sample, BadSample) else replace(sample, id=number, use=None)
 
 
 async def _judged(engine: Engine, batch: Batch) -> list[Verdict]:
@@ -101,8 +95,10 @@ def _say(number: str, one: _Explained) -> None:
     say(f"sample {number}{name}: {score}{passed}{reason}")
     width = max((len(step.where) for step in one.steps), default=0)
     for step in one.steps:
-        say(f"   {step.where:{width}}  {one_line(_line(step))}")
-    if not one.steps and verdict.feedback:
+        # A formula's own line ends are joined; those in the values that it read are escaped.
+        joined = " ".join(line.strip() for line in _line(step).strip().split("\n"))
+        say(f"   {step.where:{width}}  {one_line(joined)}")
+    if verdict.score is None and verdict.feedback:
         say(f"   {one_line(verdict.feedback)}")
 
 
