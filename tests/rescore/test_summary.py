@@ -39,7 +39,7 @@ def filled() -> Tally:
 
 
 def summary(tally: Tally) -> Summary:
-    each = [[PassAt(1, 0.5, 1)], []]
+    each = [[PassAt(1, 0.5, 1)], []][: len(tally.sources)]
     return Summary(tally=tally, pass_at=each, pass_at_all=each[0], seconds=2.0)
 
 
@@ -71,6 +71,48 @@ def test_the_table_is_aligned_and_names_what_went_unscored() -> None:
     assert len({line.rindex("%") for line in lines[2:5]}) == 1
     assert "unscored   1 undecided (reference), 1 error (infra)" in lines
     assert any(line.startswith("verifier   yes 1 (f00): 4 verdicts") for line in lines)
+
+
+def test_what_the_caller_did_wrong_is_named_with_its_count() -> None:
+    tally = Tally()
+    unnamed = "params.judge: no judge is named"
+    for told in (unnamed, "recipe 'mine' reads\nprogress.step", unnamed):
+        wrong = {"status": "error", "reason": "invalid_params", "fault": "caller", "feedback": told}
+        tally.of("a")[1].add(wrong, "g")
+    tally.of("a")[1].add({"status": "error", "reason": "lost", "fault": "infra", "feedback": "a worker"}, "g")
+    made = summary(Tally(tally.state()))
+    lines = made.table().splitlines()
+    first = lines.index("mistake    params.judge: no judge is named: 2")
+    assert lines[first + 1] == "mistake    recipe 'mine' reads\\nprogress.step: 1"
+    assert "a worker" not in "".join(lines)
+    assert made.to_json()["mistakes"]["params.judge: no judge is named"] == 2
+
+
+def test_a_message_for_each_row_is_counted_within_bounds() -> None:
+    tally = Tally()
+    for row in range(1000):
+        wrong = {"status": "error", "reason": "invalid_sample", "fault": "caller", "feedback": f"row {row} {'x' * 999}"}
+        tally.of("a")[1].add(wrong, "g")
+    mistakes = tally.total().mistakes
+    assert (len(mistakes), sum(mistakes.values())) == (21, 1000)
+    assert max(map(len, mistakes)) == 200
+
+
+def test_flags_and_excluded_responses_stand_in_the_table() -> None:
+    """A mean over fallbacks must not look like one over verdicts of the judge that was asked for."""
+    tally = Tally()
+    tally.of("a")[1].add(scored(0.5, True, flags=["fallback_used"]), "g")
+    more = scored(0.0, False, reason="no_answer", flags=["no_answer", "fallback_used"], exclude=True)
+    tally.of("a")[1].add(more, "g")
+    lines = summary(tally).table().splitlines()
+    assert "flags      fallback_used 2" in lines
+    assert "excluded   1 responses, which trainers are asked to leave out" in lines
+
+
+def test_a_mean_that_rounds_to_zero_has_no_sign() -> None:
+    tally = Tally()
+    tally.of("a")[1].add(scored(-1e-17, True), "g")
+    assert "-0.000" not in summary(tally).table()
 
 
 def test_outputs_on_which_a_judge_failed_are_counted_by_group() -> None:

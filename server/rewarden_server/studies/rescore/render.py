@@ -19,7 +19,7 @@ from rewarden.wire.json import VERDICT_FIELDS, dumps, loads, verdict_to_json
 from rewarden_server.studies.rescore.options import RescoreOptions
 
 _RAW = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_COUNTED = ("status", "score", "passed", "reason", "fault", "flags", "exclude", "verifier")
+_COUNTED = ("status", "score", "passed", "reason", "fault", "feedback", "flags", "exclude", "verifier")
 """The fields that the summary reads."""
 
 

@@ -12,6 +12,7 @@ from rewarden_server.studies.rescore.tally import Counts, Tally
 from rewarden_verifiers.group.statistics import wilson
 
 _TOP_REASONS = 8
+_TOP_MISTAKES = 3
 _MEAN = "mean: over the scored responses"
 _ALL = "(all)"
 _NONE = "(none)"
@@ -83,9 +84,16 @@ class Summary:
             notes.append(f"pass@{k}: over {groups} groups with at least {k} judged responses")
         lines.append(f"({'; '.join(notes)})")
         lines += _unscored_lines(total)
+        lines += [f"mistake    {one_line(told)}: {count:,}" for told, count in _top(total.mistakes)[:_TOP_MISTAKES]]
         if total.reasons:
             shown = ", ".join(f"{name} {count}" for name, count in _top(total.reasons))
             lines.append(f"reasons    {shown}")
+        # Without this line, scores that all come from a fallback look like the judge's.
+        flags = {name: count for name, count in total.flags.items() if name not in total.reasons}
+        if flags:
+            lines.append(f"flags      {', '.join(f'{name} {count}' for name, count in _top(flags))}")
+        if total.excluded:
+            lines.append(f"excluded   {total.excluded:,} responses, which trainers are asked to leave out")
         if total.judge_failures:
             shown = ", ".join(f"{one_line(name)} {count}" for name, count in _top(total.judge_failures))
             lines.append(f"judges     failed on outputs, by group: {shown}")
@@ -122,6 +130,7 @@ def _counts(counts: Counts, pass_at: Sequence[PassAt]) -> dict[str, Any]:
         "pass_at": {str(found.k): {"mean": found.mean, "groups": found.groups} for found in pass_at},
         "reasons": dict(counts.reasons.most_common()),
         "flags": dict(counts.flags.most_common()),
+        "mistakes": dict(counts.mistakes.most_common()),
         "judge_failures": dict(counts.judge_failures.most_common()),
         "no_answer_share": _ratio(counts.no_answer, counts.responses),
         "truncated_share": _ratio(counts.truncated, counts.responses),
@@ -144,7 +153,7 @@ def _cells(name: str, counts: Counts, pass_at: Sequence[PassAt], k: int) -> list
         f"{counts.scored:,}",
         f"{sum(counts.undecided.values()):,}",
         f"{sum(counts.error.values()):,}",
-        f"{counts.score_sum / counts.scored:.3f}" if counts.scored else "–",
+        f"{counts.score_sum / counts.scored:z.3f}" if counts.scored else "–",
         passed,
         *([f"{found.mean:.1%}" if found is not None else "–"] if k > 1 else []),
         _share(counts.no_answer, counts.responses),

@@ -14,6 +14,8 @@ from rewarden_verifiers.execution.results import JUDGE_FAILED
 MOST_SOURCES = 1000
 MOST_NAMES = 1000
 """Sources, and reasons or flags of a source, that are counted by name; a mistaken column must not eat the memory."""
+_MOST_MESSAGES = 20
+"""Messages of a source: of what the caller did wrong there are few kinds, or one for each row."""
 OTHER = "(other)"
 _LONGEST_NAME = 200
 
@@ -22,7 +24,7 @@ _LONGEST_NAME = 200
 class Counts:
     """The counts of one data source. `judged`: scored by a verifier that has a notion of passing. `score_sum` is over
     the scored. `judge_failures`: by group, or row without one: the outputs on which the reference's own judge failed,
-    which were blamed on the policy.
+    which were blamed on the policy. `mistakes`: the feedback of errors that are the caller's fault.
     """
 
     rows: int = 0
@@ -42,6 +44,7 @@ class Counts:
     flags: Counter[str] = field(default_factory=Counter)
     verifiers: Counter[str] = field(default_factory=Counter)
     judge_failures: Counter[str] = field(default_factory=Counter)
+    mistakes: Counter[str] = field(default_factory=Counter)
 
     def add(self, verdict: Mapping[str, Any], group: str) -> None:
         """Count a verdict, in its JSON form. group: that of its sample, which shares one reference."""
@@ -58,6 +61,8 @@ class Counts:
         else:
             of_status = self.undecided if status == "undecided" else self.error
             _bump(of_status, verdict.get("fault") or "unknown")
+            if verdict.get("fault") == "caller" and verdict.get("feedback"):
+                _bump(self.mistakes, verdict["feedback"][:_LONGEST_NAME], _MOST_MESSAGES)
         self.excluded += bool(verdict.get("exclude"))
         self.no_answer += "no_answer" in flags
         self.truncated += "truncated" in flags
@@ -132,7 +137,7 @@ class Tally:
         }
 
 
-def _bump(counter: Counter[str], name: str) -> None:
-    if name not in counter and len(counter) >= MOST_NAMES:
+def _bump(counter: Counter[str], name: str, most: int = MOST_NAMES) -> None:
+    if name not in counter and len(counter) >= most:
         name = OTHER
     counter[name] += 1
