@@ -18,6 +18,7 @@ from rewarden_verifiers.outcome import right
 from rewarden_verifiers.recipes.load import load_recipe, parse_recipe, recipe_spec
 from rewarden_verifiers.recipes.model import Covered
 from rewarden_verifiers.recipes.source import RecipeError
+from rewarden_verifiers.registry import Registry
 from rewarden_verifiers.schema import params_schema, parse_params
 from tests.recipes.toys import ToyRegistry
 
@@ -328,6 +329,19 @@ def test_recipes_that_use_each_other_in_a_circle_are_refused_with_the_circle(tmp
 def test_a_recipe_that_uses_itself_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RecipeError, match="in a cycle: me → me"):
         ToyRegistry(me=written(tmp_path, recipe_of("me", "me"), "me")).get("me")
+
+
+def test_inline_recipes_without_names_may_lie_within_each_other() -> None:
+    inner: dict[str, Any] = {"uses": {"answer": "text"}, "score": "answer.score"}
+    for _ in range(3):
+        inner = {"uses": {"answer": {"recipe": inner}}, "score": "answer.score"}
+    assert recipe_spec(parse_recipe(inner), Registry()).name == "recipe"
+
+
+def test_an_inline_recipe_does_not_hide_a_circle(tmp_path: Path) -> None:
+    within = "{recipe: {uses: {answer: me}, score: answer.score}}"
+    with pytest.raises(RecipeError, match="in a cycle: me → me"):
+        ToyRegistry(me=written(tmp_path, recipe_of(within, "me"), "me")).get("me")
 
 
 def test_recipes_may_use_recipes(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ class Resolver(Protocol):
 
 
 _loading: ContextVar[tuple[str, ...]] = ContextVar("_loading", default=())
-"""The recipes being loaded, each used by the previous one."""
+"""The registered recipes being loaded, each used by the one before."""
 
 _DETERMINISM: tuple[Determinism, ...] = ("exact", "tolerance", "sampled", "stateful")
 
@@ -73,10 +73,11 @@ def recipe_spec(
     if name is not None and name != recipe.name:
         raise recipe.source.problem(("name",), f"the recipe is registered as {name!r}: use one name for both")
     trail = _loading.get()
-    if recipe.name in trail:
+    if name is not None and name in trail:
         circle = " → ".join([*trail[trail.index(recipe.name) :], recipe.name])
         raise recipe.source.problem(("uses",), f"recipes use each other in a cycle: {circle}")
-    token = _loading.set((*trail, recipe.name))
+    # Nothing can use an inline recipe by its name, so it is in no cycle: several may have the default name.
+    token = _loading.set(trail if name is None else (*trail, name))
     params_type = _params_type(recipe)
     try:
         children = _children(recipe, params_type, registry)
