@@ -92,13 +92,16 @@ def read(annotation: Any, value: Any, path: str, *, unknown: str = _UNKNOWN, tab
 
 def _confused(value: Any, made: Any, place: Place) -> Iterator[tuple[Place, Any]]:
     """The places where Pydantic took true for 1, or 1 for true."""
+    # What Pydantic passes on as it is needs no look: references can hold a hundred thousand texts.
     if isinstance(value, Mapping):
         for key, item in value.items():
             inner = made.get(key) if isinstance(made, Mapping) else getattr(made, key, None)
-            yield from _confused(item, inner, (*place, key))
+            if inner is not item:
+                yield from _confused(item, inner, (*place, key))
     elif isinstance(value, list) and isinstance(made, (list, tuple)):
         for index, (item, inner) in enumerate(zip(value, made, strict=False)):
-            yield from _confused(item, inner, (*place, index))
+            if inner is not item:
+                yield from _confused(item, inner, (*place, index))
     elif {type(value), type(made)} in ({bool, int}, {bool, float}):
         yield place, value
 
@@ -267,6 +270,8 @@ def parse_reference(spec: VerifierSpec, reference: Any) -> Any:
     except ValidationError as error:
         misfit = _misfit(error, spec.reference_type, "reference")
         raise InvalidReference(f"verifier {spec.name!r}: {misfit.message}", path=misfit.path) from None
+    if made is reference:
+        return made
     for place, item in _confused(reference, made, ()):
         # Attack: "1" as the answer to every row whose reference is true.
         if isinstance(item, bool):
