@@ -1,1 +1,1 @@
-"""The clients of language models on behalf of verifiers; see `engine/lanes/judges.py` for who uses them."""
+"""Clients of language models that judge for verifiers; see `engine/lanes/judges.py` for their users."""

@@ -1,9 +1,9 @@
-"""A circuit breaker: while a judge is down its questions wait in line, and one at a time probes whether it is back.
+"""A circuit breaker: while a judge is down, its questions wait in line, and one at a time probes whether it is back.
 
 Attacks and flakes that this stops: many attempts that fail at once are one failure of the judge, so an attempt counts
-only if it began after the last failure that counted, and after the last success. A text on which the judge's server
-breaks can shut the breaker, but not hold it shut: a question that has not failed yet probes without a pause, and
-before all that have.
+only if it began after the last failure that counted, and after the last success. A text that breaks the judge's server
+can trip the breaker, but not keep it tripped: a question that has not failed yet probes without a pause, and before all
+that have.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ _FIRST_PAUSE_S = 0.5
 
 
 class OutageError(Exception):
-    """A question is not kept in line any longer."""
+    """A question has waited in line for too long."""
 
 
 @dataclass(slots=True, eq=False)
 class Caller:
     """One question on its way through all its attempts.
 
-    patient: it waits in line for as long as it may; else only for the outcome of the probe that is under way. failures:
-    its attempts that spoke against the judge's health. until: the time at which it leaves the line, from its first wait
-    there or for a server's rate on.
+    patient: waits in line as long as allowed; otherwise, only for the outcome of the current probe. failures: the
+    number of its attempts that counted against the judge's health. until: the time at which it leaves the line, set
+    when it first waits there or for the server's rate limit.
     """
 
     number: int
@@ -41,8 +41,9 @@ class Caller:
 
 @dataclass(slots=True, eq=False)
 class Turn:
-    """The permission to make one attempt. first: the question had not failed before. story: the number of counted
-    failures and successes at its start."""
+    """Permission to make one attempt. first: the question had not failed before. story: the number of counted failures
+    and successes at its start.
+    """
 
     probe: bool
     first: bool
@@ -57,17 +58,17 @@ class _Waiter:
     future: asyncio.Future[Turn] = field(compare=False)
 
     def before(self, caller: Caller) -> bool:
-        """Returns whether its turn comes before another's: who failed less often first, then who came first."""
+        """Returns whether it comes before another question: the one with fewer failures first, then the older one."""
         return (self.failures, self.number) < (caller.failures, caller.number)
 
 
 class Breaker:
-    """Shuts after `failures` attempts in a row that failed, none of which began before the last of them had failed.
+    """Trips after `failures` consecutive failed attempts, each of which began after the previous one had failed.
 
-    While it is shut one attempt at a time is let through, the probe; its success lets everybody go. Where it fails the
-    next question takes its turn, one that has not failed yet at once, others after a pause that doubles up to
-    `longest_pause_s`. A probe that takes longer than that no longer holds the others up. A question leaves the line
-    `outage_s` after it first joined one. Used on one loop; pause and clock as in `Endpoint`.
+    While it is tripped, one attempt at a time is let through as a probe; its success releases all questions. If it
+    fails, the next question probes: at once if it has not failed yet, otherwise after a pause that doubles up to
+    `longest_pause_s`. A probe that takes longer than that no longer blocks the others. A question leaves the line
+    `outage_s` after it first joined one. Used on one event loop; pause and clock as in `Endpoint`.
     """
 
     def __init__(
@@ -110,20 +111,22 @@ class Breaker:
         return sum(not waiter.future.done() for waiter in self._line)
 
     def caller(self, *, patient: bool) -> Caller:
-        """Returns a new question's place in the order of all questions."""
+        """Returns a caller for a new question, numbered in order of arrival."""
         return Caller(next(self._numbers), patient)
 
     def waits(self, caller: Caller, pause_s: float) -> bool:
-        """Returns whether a question waits so long for a rate of the judge's server, out of the time that it has for
-        waits in line."""
+        """Returns whether a question can wait this long for the server's rate limit, within the total time that it may
+        wait in line.
+        """
         now = self._clock()
         if caller.patient and caller.until is None:
             caller.until = now + self._outage_s
         return caller.patient and caller.until is not None and now + pause_s <= caller.until
 
     async def enter(self, caller: Caller) -> Turn:
-        """The permission for an attempt, at once while the judge is well; else when it is this question's turn. It must
-        be given back with `leave`. Raises OutageError."""
+        """Returns permission for an attempt: at once while the judge is well, otherwise when it is this question's
+        turn. It must be given back with `leave`. Raises OutageError.
+        """
         if not self._shut:
             return Turn(probe=False, first=not caller.failures)
         if self._free(caller.failures) and not (self._waits() and self._line[0].before(caller)):
@@ -143,11 +146,13 @@ class Breaker:
             return await waiter.future
         except asyncio.CancelledError:
             if waiter.future.done() and not waiter.future.cancelled() and waiter.future.exception() is None:
-                self.leave(waiter.future.result())  # its turn came in the moment in which nobody wanted it any more
+                self.leave(waiter.future.result())  # it was cancelled just as its turn came
             raise
 
     def begin(self, turn: Turn) -> bool:
-        """Begin the attempt; whether it may: not where the breaker has shut since, or another probe took its turn."""
+        """Begins the attempt and returns whether it may proceed: not if the breaker has tripped since, or another probe
+        has replaced this one.
+        """
         if self._shut and turn is not self._probe:
             return False
         if turn is self._probe:
@@ -156,7 +161,7 @@ class Breaker:
         return True
 
     def succeeded(self) -> None:
-        """An attempt found the judge well: also one that began before the breaker shut."""
+        """Records an attempt that found the judge well, even if it began before the breaker tripped."""
         self._failures = 0
         self._story += 1
         self._shut = False
@@ -164,9 +169,9 @@ class Breaker:
         self._move()
 
     def failed(self, turn: Turn) -> bool:
-        """An attempt failed; whether the breaker shut by it."""
+        """Records a failed attempt, and returns whether it tripped the breaker."""
         if turn.story != self._story and not (self._shut and turn is self._probe):
-            return False  # of the same outage as one that counted, or older than the last success
+            return False  # from the same outage as a counted failure, or older than the last success
         self._story += 1
         if self._shut:
             self._probe_failed(turn)
@@ -180,13 +185,13 @@ class Breaker:
         return True
 
     def leave(self, turn: Turn) -> None:
-        """The attempt is over. Where a probe said nothing another question takes its turn."""
+        """Ends the attempt. If a probe had no result, another question takes its place."""
         if turn is self._probe:
             self._probe = None
             self._move()
 
     def dissolve(self, error: Callable[[], Exception]) -> None:
-        """Send all who wait away, each with an error of its own."""
+        """Releases all waiting questions, each with an error of its own."""
         for waiter in self._line:
             if not waiter.future.done():
                 waiter.future.set_exception(error())
@@ -196,7 +201,7 @@ class Breaker:
         if turn is self._probe:
             self._probe = None
         if not turn.first:
-            # Untried questions fail without a pause between them: they say nothing about how long it lasts.
+            # Untried questions fail without a pause between them: they show nothing about the length of the outage.
             self._pause_s = min(2 * self._pause_s, self._longest_s)
         self._next = self._clock() + self._pause_s
         impatient, self._impatient = self._impatient, []
@@ -217,7 +222,7 @@ class Breaker:
         return self._probe
 
     def _waits(self) -> bool:
-        """Returns whether anybody is in line, and takes those who left off its head."""
+        """Returns whether any question is in line, after removing finished ones from the head."""
         while self._line and self._line[0].future.done():
             heapq.heappop(self._line)
         while self._leaving and self._leaving[0][2].future.done():
@@ -225,7 +230,7 @@ class Breaker:
         return bool(self._line)
 
     def _move(self) -> None:
-        """Let go who may, and set the alarm for the next who may or must."""
+        """Releases the questions whose turn or time has come, and sets the alarm for the next one."""
         if not self._shut:
             line, self._line = self._line, []
             for waiter in sorted(line, key=lambda one: one.number):

@@ -1,7 +1,7 @@
 """The budget of a judge: dollars, tokens, calls. Never exceeded by more than one request.
 
-Before a request its upper bound is set aside, and after it what it really took is counted. What does not fit beside
-what is set aside waits until that is settled; a request that is alone goes as long as anything is left.
+Before a request, its upper bound is reserved; afterwards, its real usage is counted. A request that does not fit next
+to the reservations waits until they are settled; a single request is sent as long as anything is left.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _NAMES = ("usd", "tokens", "calls")
 
 
 class Budget:
-    """Used on one loop only. Raises ValueError for a budget in dollars of a judge without a price."""
+    """Used on one event loop only. Raises ValueError for a budget in dollars if the judge has no price."""
 
     def __init__(self, judge: str, settings: JudgeEndpoint) -> None:
         if settings.budget_usd is not None and settings.input_usd is None and settings.output_usd is None:
@@ -44,7 +44,7 @@ class Budget:
                 raise BudgetExhausted(f"judge {self._judge!r}: budget_{name} ({limit:g}) is spent", judge=self._judge)
 
     async def reserve(self, bound: Usage) -> None:
-        """Waits until a request's bound fits, and sets it aside. Raises BudgetExhausted."""
+        """Waits until a request's bound fits, and reserves it. Raises BudgetExhausted."""
         wanted = _amounts(bound)
         while True:
             self.check()
@@ -58,11 +58,11 @@ class Budget:
             self._aside[name] += wanted[name]
 
     def settle(self, bound: Usage, used: Usage | None) -> None:
-        """Settles a request that was set aside, with the usage it had, or None if it was never sent."""
+        """Settles a reserved request with its usage, or None if it was never sent."""
         self._out -= 1
         taken = _amounts(used) if used is not None else dict.fromkeys(_NAMES, 0.0)
         for name, amount in _amounts(bound).items():
-            # Exactly nothing is aside when nobody is out: sums of fractions would drift.
+            # Reset to exactly 0 when no request is in flight: sums of fractions would drift.
             self._aside[name] = self._aside[name] - amount if self._out else 0.0
             self._spent[name] += taken[name]
         settled, self._settled = self._settled, asyncio.Event()

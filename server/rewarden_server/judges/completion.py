@@ -1,4 +1,4 @@
-"""A completion in OpenAI's form, as JSON or as litellm makes it: read without trust."""
+"""A completion in OpenAI's format, as JSON or from litellm, read without trusting it."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ _FINISH: Mapping[str | None, Finish] = {
     "content_filter": "content_filter",
     "refusal": "refusal",
 }
-"""The names that servers have for a reply's end. Whatever else they say (`length`, vLLM's `abort`) is a reply that is
-not whole."""
+"""The reasons for the end of a reply, by the servers' names for them. Any other (`length`, vLLM's `abort`) means that
+the reply is incomplete."""
 
 _MOST_CALLS = 64
 _LONGEST_CALL = 50_000
-"""Characters of a call's name and arguments; what is longer is no call that a tool could take."""
+"""Maximum number of characters of a call's name and arguments; a longer call is none that a tool could accept."""
 
 
 def read_completion(body: Any, name: str, settings: JudgeEndpoint, bound: Usage) -> Reply:
-    """The reply that a completion holds. bound: what it took at most, where the server does not say.
+    """The reply in a completion. bound: its maximum usage, for servers that report none.
 
-    Raises Failure for what is not a completion. What a reasoning model thought (`reasoning_content`) is not part of its
-    reply: a verdict within a thought is not its verdict.
+    Raises Failure for anything that is not a completion. The reasoning of a model (`reasoning_content`) is not part of
+    its reply: a verdict within it is not its verdict.
     """
     if not isinstance(body, Mapping):
         raise malformed("it is not an object")
@@ -66,7 +66,7 @@ def read_completion(body: Any, name: str, settings: JudgeEndpoint, bound: Usage)
 
 
 def _text(content: Any) -> str:
-    """A message's text; that of a model which only thought, or called a tool, is empty."""
+    """A message's text; empty for a model that only reasoned, or called a tool."""
     if content is None:
         return ""
     if isinstance(content, str):
@@ -78,7 +78,7 @@ def _text(content: Any) -> str:
 
 
 def _calls(said: Any) -> list[Call]:
-    """The calls of functions. Some servers give arguments as an object in the place of its JSON."""
+    """The function calls. Some servers send the arguments as an object instead of JSON text."""
     found = []
     for one in said[:_MOST_CALLS] if isinstance(said, list) else []:
         function = one.get("function") if isinstance(one, Mapping) else None
@@ -102,7 +102,7 @@ def _count(said: Any, name: str) -> int | None:
 
 
 def _alternatives(logprobs: Any) -> list[Alternative]:
-    """The candidates for the first token, with the log-probabilities that can be ones."""
+    """The candidates for the first token, with valid log-probabilities."""
     content = logprobs.get("content") if isinstance(logprobs, Mapping) else None
     first = content[0] if isinstance(content, list) and content and isinstance(content[0], Mapping) else {}
     top = first.get("top_logprobs")

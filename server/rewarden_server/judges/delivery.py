@@ -1,9 +1,9 @@
-"""Delivers one attempt of a question to an address of the judge, and to others where the first is slow or fails.
+"""Delivers one attempt of a question to an address of the judge, and to others if the first is slow or fails.
 
-An address that fails is no failure of the attempt as long as another one is well: the question goes there at once. A
-reply that takes longer than most is hedged: the same question goes to a second address, the first reply counts, and the
-other request is cancelled. Each request is set aside in the budget before it is sent, and counts, also where its reply
-is not used.
+An address that fails does not fail the attempt as long as another one is well: the question goes there at once. A reply
+that takes longer than most is hedged: the same question goes to a second address, the first reply counts, and the other
+request is cancelled. Each request is reserved in the budget before it is sent, and counts even if its reply is not
+used.
 """
 
 from __future__ import annotations
@@ -21,24 +21,26 @@ from rewarden_server.judges.pace import Pace
 from rewarden_verifiers.chat import Question, Reply
 
 Request = Callable[[Address], Coroutine[Any, Any, Reply]]
-"""Sends the question to one address, and counts what it takes. Raises Failure."""
+"""Sends the question to one address, and counts its usage. Raises Failure."""
 
 _COSTLY = 2
-"""The requests of one attempt that may have cost something and failed. Attack: text on which each server breaks."""
+"""The maximum number of requests of one attempt that may have cost something and failed. Attack: text that breaks every
+server.
+"""
 
 _SHARE = 0.1
-"""Hedges to a request. Attack: an overload, which makes all replies slow, and which twice the requests would worsen."""
+"""Hedges per request. Attack: an overload, which slows all replies and which twice the requests would worsen."""
 
 _SAVED = 10.0
-"""The hedges that can be saved up."""
+"""The maximum number of hedges saved up."""
 
 _PROBE_S = 1.0
-"""Seconds until the question of a probe is hedged, while the usual time of a reply is not known."""
+"""Seconds until a probe's question is hedged while the usual reply time is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Failed:
-    """The failure of one request. story: of the address, when it began."""
+    """The failure of one request. story: the address's story when the request began."""
 
     address: Address
     story: int
@@ -47,7 +49,7 @@ class _Failed:
 
 @dataclass(slots=True)
 class _Attempt:
-    """One attempt of a question: the addresses that it went to, and what failed."""
+    """One attempt of a question: the addresses tried, and the failures."""
 
     question: Question
     request: Request
@@ -55,7 +57,7 @@ class _Attempt:
     failed: list[_Failed] = field(default_factory=list)
 
     async def asked(self, address: Address) -> Reply | None:
-        """The reply of an address; None if that fails. Raises what `request` raises, but for Failure."""
+        """The reply of an address; None if it fails. Raises what `request` raises, except for Failure."""
         story = address.story
         try:
             return await self.request(address)
@@ -64,23 +66,24 @@ class _Attempt:
             return None
 
     def refusals(self) -> list[_Failed]:
-        """Returns the failures of addresses that do not take the question."""
+        """Returns the failures of addresses that refused the question."""
         return [one for one in self.failed if one.failure.kind in ("rejected", "forbidden")]
 
     @property
     def spent(self) -> int:
-        """The requests that may have cost something and failed."""
+        """The number of failed requests that may have cost something."""
         return sum(one.failure.spent for one in self.failed)
 
     @property
     def over(self) -> bool:
-        """Returns whether no other address is to be asked."""
+        """Returns whether no other address should be tried."""
         return self.spent >= _COSTLY or any(one.failure.kind == "form" for one in self.failed)
 
     def outcome(self, addresses: int) -> Failure:
-        """Returns the failure that the attempt ends with: one that may pass, if there is one; of a form, before all.
+        """Returns the failure with which the attempt ends: a transient one if there is one, and one of the request's
+        form before all others.
 
-        addresses: how many the judge has.
+        addresses: the number of the judge's addresses.
         """
         failures = [one.failure for one in self.failed]
         passing = [one for one in failures if one.kind not in ("rejected", "forbidden")]
@@ -90,7 +93,9 @@ class _Attempt:
 
 
 class Delivery:
-    """See the module. quantile: the share of replies after whose time a request is hedged; 0: none is."""
+    """See the module. quantile: the share of latest replies whose time a request may take before it is hedged; 0:
+    never.
+    """
 
     def __init__(
         self,
@@ -111,8 +116,8 @@ class Delivery:
     async def reply(self, question: Question, request: Request) -> Reply:
         """The reply of the first address that gives one. Raises Failure, and what `request` raises.
 
-        A question that an address refuses is refused only if each address that is well refuses it. Attack: text for an
-        address that refuses what others take, so that its refusal looks like proof (`opinions.py`).
+        A question refused by one address is only refused if every healthy address refuses it. Attack: text for an
+        address that refuses what others accept, so that its refusal looks like proof (`opinions.py`).
         """
         order = self._fleet.order(question)
         attempt = _Attempt(question, request)
@@ -126,15 +131,15 @@ class Delivery:
                     break
                 continue
             for one in attempt.refusals():
-                self._fleet.leave(one.address, one.story)  # another address takes what it refuses: it is set up apart
+                self._fleet.leave(one.address, one.story)  # others accept what it refuses: it differs from them
             return reply
         raise attempt.outcome(len(self._fleet.addresses))
 
     async def _raced(self, first: Address, others: list[Address], attempt: _Attempt) -> Reply | None:
-        """The reply of an address, or of the next one where the first is slow; None if none of them gives one."""
+        """The reply of an address, or of the next one if the first is slow; None if neither gives one."""
         attempt.tried.append(first)
         self._credit = min(_SAVED, self._credit + _SHARE)
-        # A hedge of a question that broke one server already could be the third that it breaks.
+        # A question that has already broken one server could break a third with its hedge.
         delay = self._delay(first) if others and not attempt.spent else None
         with self._fleet.place(first):
             if delay is None:
@@ -158,7 +163,7 @@ class Delivery:
     async def _hedged(
         self, delay: float, first: Address, second: Address, attempt: _Attempt, begun: asyncio.Event
     ) -> Reply | None:
-        """The reply of the second address; None if there is none, so that the first alone decides."""
+        """The reply of the second address; None if there is none, so that the first address alone decides."""
         await self._pause(delay)
         probe = first.until is not None
         if self._line.taken >= self._line.most or self._line.waiting or (self._credit < 1 and not probe):

@@ -1,8 +1,8 @@
-"""One judge: its addresses, asked within limits of concurrency, rate and budget, again where that may help.
+"""One judge: its addresses, called within limits of concurrency, rate and budget, with retries where they can help.
 
-A place in the line is held from the moment at which a request may be sent until its end, and never over a pause, nor
-while the breaker is shut. How long one question takes, but for its waits for a place, is bounded: outage_s in line at a
-judge that is down or until the time that a 429 names, and (retries + 1) × timeout_s + retries × 2 × backoff_s.
+A place in the line is held from the moment at which a request may be sent until it ends, and never during a pause, nor
+while the breaker is tripped. The time for one question, without its waits for a place, is bounded: outage_s in line at
+a judge that is down or until the time that a 429 names, and (retries + 1) × timeout_s + retries × 2 × backoff_s.
 """
 
 from __future__ import annotations
@@ -33,20 +33,23 @@ from rewarden_verifiers.chat import Question, Reply, Usage
 
 _FIRST_PAUSE_S = 0.5
 _FORMS = 8
-"""The number of refused forms, each for another field, that are not counted as attempts: more than there are forms."""
+"""The number of refusals of a request's form, each for another field, that do not count as attempts: more than there
+are forms.
+"""
 
 
 _SMALL = 4096
-"""Tokens that fit into the context of any judge, so that its server is not asked."""
+"""Tokens that fit into the context of any judge, so that its server need not be asked."""
 
 
 class _SidelinedError(Exception):
-    """The breaker shut before the request was sent: the question goes back into the breaker's line."""
+    """The breaker tripped before the request was sent: the question returns to the breaker's line."""
 
 
 class Endpoint:
-    """See the module. `settings` is the judge's configuration. providers (of its addresses), pause (awaits so many
-    seconds), clock (seconds) and chance (0 to 1) are those of tests."""
+    """See the module. `settings` is the judge's configuration. Tests supply providers (one per address), pause (awaits
+    a number of seconds), clock (seconds) and chance (0 to 1).
+    """
 
     def __init__(
         self,
@@ -82,10 +85,10 @@ class Endpoint:
         self._asking_context = asyncio.Lock()
 
     async def ask(self, question: Question, *, patient: bool = True) -> Reply:
-        """The reply, after as many attempts as are allowed. patient: it waits while the judge is down; else only for
-        the probe that is under way.
+        """The reply, after as many attempts as allowed. patient: wait while the judge is down; otherwise, only for the
+        current probe.
 
-        Raises ProviderError (kind `breaker` only where it is not patient), BudgetExhausted, MissingDependency.
+        Raises ProviderError (kind `breaker` only if not patient), BudgetExhausted, MissingDependency.
         """
         most = bound(self.settings, question)
         caller = self._breaker.caller(patient=patient)
@@ -112,7 +115,7 @@ class Endpoint:
             retries += 1
 
     async def spare(self, question: Question) -> int | None:
-        """See `Judge.spare`, of this judge alone."""
+        """See `Judge.spare`, for this judge alone."""
         size = needed(self.settings, question)
         context = self.settings.context
         if context is None:
@@ -122,7 +125,7 @@ class Endpoint:
         return None if context is None else context - size
 
     async def _stated(self) -> int | None:
-        """The context that the model's server states. Asked for once, unless it cannot be reached."""
+        """The context size stated by the model's server. Requested once, unless the server cannot be reached."""
         async with self._asking_context:
             if not self._context_asked:
                 provider = self._fleet.order(Question(messages=()))[0].provider
@@ -131,12 +134,12 @@ class Endpoint:
                         await provider.ready()
                         self._context = await provider.context()
                 except (Failure, MissingDependency, TimeoutError):
-                    return None  # the question itself fails, or is answered by another address
+                    return None  # the question itself will fail, or another address will answer it
                 self._context_asked = True
             return self._context
 
     def status(self) -> dict[str, Any]:
-        """Returns the state and the spending, ready for JSON, without address, key, or the server's own words."""
+        """Returns state and spending, ready for JSON, without addresses, key, or the server's own words."""
         settings = self.settings
         wires = [one.provider.wire for one in self._fleet.addresses]
         return {
@@ -157,7 +160,7 @@ class Endpoint:
         }
 
     async def close(self) -> None:
-        """Send away who waits, and let go of connections."""
+        """Releases all waiting questions, and closes connections."""
         self._closed = True
         self._breaker.dissolve(self._refusal)
         self._line.dissolve(self._refusal)
@@ -172,14 +175,15 @@ class Endpoint:
         asked = failure.pause_s or 0.0
         if asked > longest:
             if not failure.answered:
-                asked = longest  # a server that is down knows no better than the probes when it is back
+                asked = longest  # a server that is down cannot know better than the probes when it is back
             elif not self._breaker.waits(caller, asked):
-                return None  # longer than anybody should wait here: the caller may come again
-        # Full jitter: many that failed at once do not come back at once. A server's own wish is its floor.
+                return None  # too long to wait here: the caller can retry
+        # Full jitter, so that requests that failed together do not retry together. A pause requested by the server is
+        # the minimum.
         return asked + self._chance() * min(longest, math.ldexp(_FIRST_PAUSE_S, retries))
 
     async def _attempt(self, question: Question, most: Usage, caller: Caller, *, again: bool) -> Reply:
-        """The reply of one attempt, when it is this question's turn. Raises Failure, OutageError."""
+        """The reply of one attempt, once it is this question's turn. Raises Failure, OutageError."""
         while True:
             self._admit()
             turn = await self._breaker.enter(caller)
@@ -202,8 +206,9 @@ class Endpoint:
         return ProviderError(f"judge {self.name!r}: the server is stopping", judge=self.name, kind="closed")
 
     def _given_up(self, caller: Caller, own: Failure | None) -> ProviderError:
-        """The error of a question that left the line of a judge that is down. Another's failure is told without the
-        server's words, which may repeat another's text."""
+        """The error of a question that left the line of a judge that is down. Another question's failure is reported
+        without the server's words, which may repeat that question's text.
+        """
         last = own or self._last
         assert last is not None
         said = f"the last failure: {last if last is own else last.brief}"
@@ -232,7 +237,7 @@ class Endpoint:
         return reply
 
     async def _requested(self, address: Address, question: Question, most: Usage, begin: Callable[[], bool]) -> Reply:
-        """The reply of one address; its bound is set aside, and what it took is counted. Raises Failure."""
+        """The reply of one address. Reserves the request's bound, and counts its usage. Raises Failure."""
         await self._budget.reserve(most)
         used: Usage | None = None
         started = self._clock()
@@ -247,7 +252,7 @@ class Endpoint:
                         raise self._refusal()
                     if not begin():
                         raise _SidelinedError
-                    used = most  # whoever leaves now, or breaks: the model may work on it
+                    used = most  # from here on, even after a cancellation or failure, the model may work on it
                     reply = await self._completed(address, question)
                 except MissingDependency:
                     used = None
@@ -284,15 +289,15 @@ class Endpoint:
             self._fleet.leave(address, story, failure.pause_s)
 
     def _resize(self) -> None:
-        """An address was left, or came back: the others' places are all there are."""
+        """An address was left or came back: only the places of healthy addresses count."""
         self._line.allow(self.settings.concurrency * max(1, self._fleet.well()))
 
     def _failed(self, failure: Failure, turn: Turn) -> None:
-        """No address that was asked gave a reply."""
+        """Records that no address gave a reply."""
         if failure.answered:
             self._breaker.succeeded()
         elif self._breaker.failed(turn):
-            # Who waits for a place or for the pace waits for the judge now.
+            # Questions that wait for a place or for the rate limit now wait for the judge.
             self._line.dissolve(_SidelinedError)
             self._pace.dissolve()
 

@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from typing import Literal
 
 Kind = Literal["unreachable", "timeout", "rate_limited", "server_error", "malformed", "rejected", "forbidden", "form"]
-"""unreachable: no connection, or it broke. timeout: no whole reply in time. rate_limited: 429. server_error: 408, 409,
-5xx. malformed: a reply that is not of the protocol. rejected: another 4xx. forbidden: 401, 403. form: the server does
-not take a field that can be done without; the question is asked again without it, at once."""
+"""unreachable: no connection, or it broke. timeout: no complete reply in time. rate_limited: 429. server_error: 408,
+409, 5xx. malformed: a reply that violates the protocol. rejected: any other 4xx. forbidden: 401, 403. form: the server
+does not accept an optional field; the question is sent again without it, at once.
+"""
 
 FIXES: Mapping[str, str] = {
     "unreachable": "start the model's server, or correct base_url",
@@ -22,7 +23,7 @@ FIXES: Mapping[str, str] = {
     "rate_limited": "wait, or set requests_per_minute",
     "server_error": "see the logs of the model's server",
 }
-"""By kind, what the operator can do. `form` needs nothing: the question is asked again."""
+"""The operator's remedy for each kind. `form` needs none: the question is sent again."""
 
 _SHOWN = 300
 _MALFORMED = "the server's reply does not follow OpenAI's chat protocol"
@@ -34,10 +35,11 @@ _HINTS = {
 
 
 class Failure(Exception):
-    """See the module. passing: another attempt may bring a reply. pause_s: what the server asked us to wait. spent: the
-    model may have worked, so that its bound counts as used. answered: the server is there and speaks; only its answer
-    is no. brief: the message without the server's own words, which may repeat a request. everywhere: all addresses of
-    the judge say so, not only those that can be reached."""
+    """See the module. passing: another attempt may get a reply. pause_s: the pause requested by the server. spent: the
+    model may have worked, so the bound counts as used. answered: the server is up and replies, but refuses. brief: the
+    message without the server's own words, which may repeat a request. everywhere: all addresses of the judge say so,
+    not only those that can be reached.
+    """
 
     def __init__(
         self,
@@ -59,27 +61,27 @@ class Failure(Exception):
 
     @property
     def answered(self) -> bool:
-        """Returns whether this says nothing against the server's health."""
+        """Returns whether the failure says nothing against the server's health."""
         return self.kind in ("rate_limited", "rejected", "forbidden", "form")
 
 
 def malformed(why: str) -> Failure:
-    """A reply came, and it is none. It may have cost what a good one costs."""
+    """An invalid reply, which may have cost as much as a valid one."""
     return Failure(f"{_MALFORMED}: {why}", kind="malformed", passing=True, spent=True)
 
 
 def unreachable(why: str, *, spent: bool) -> Failure:
-    """There was no connection, or it broke. spent: the request had left by then."""
+    """There was no connection, or it broke. spent: the request had already been sent."""
     return Failure(f"no connection: {why}", kind="unreachable", passing=True, spent=spent)
 
 
 def timed_out(seconds: float) -> Failure:
-    """No whole reply came in time; the model may go on working on it, at our cost."""
+    """No complete reply came in time; the model may continue to work on it, at our cost."""
     return Failure(f"no reply within {seconds:g} s", kind="timeout", passing=True, spent=True)
 
 
 def of_status(status: int, headers: Mapping[str, str], said: str) -> Failure:
-    """The failure that a status other than 2xx means. said: the server's words, which are cut short."""
+    """The failure for a status other than 2xx. said: the server's words, which are truncated."""
     hint = _HINTS.get(status)
     words = " ".join(said.split())[:_SHOWN]
     brief = f"status {status}"
@@ -92,7 +94,7 @@ def of_status(status: int, headers: Mapping[str, str], said: str) -> Failure:
 
 
 def asked_pause(headers: Mapping[str, str]) -> float | None:
-    """Seconds that `retry-after-ms` or `Retry-After` (seconds, or a date) ask for; None if they say nothing."""
+    """The seconds requested by `retry-after-ms` or `Retry-After` (seconds, or a date); None if neither is valid."""
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:
             seconds = float(headers.get(name, "")) * unit

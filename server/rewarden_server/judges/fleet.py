@@ -1,9 +1,9 @@
-"""The addresses of one judge: the one that a question goes to, and the ones that are left alone for a while.
+"""The addresses of one judge: selects the address for a question, and avoids failing ones for a while.
 
-Questions that begin alike go to one address, which has their beginning in its prompt cache, unless it has more work
-than its share (consistent hashing with bounded loads, Mirrokni et al. 2018, arXiv 1608.01350). An address that fails is
-left for a pause that doubles; after it one question at a time probes it, and a reply brings it back. Which address
-answers is no part of a reply's key, of a verdict, or of a fingerprint.
+Questions with the same beginning go to one address, which has it in its prompt cache, unless that address has more than
+its share of work (consistent hashing with bounded loads, Mirrokni et al. 2018, arXiv 1608.01350). An address that fails
+is left alone for a pause that doubles; afterwards, one question at a time probes it, and a reply brings it back. The
+address that answers is not part of a reply's key, a verdict, or a fingerprint.
 """
 
 from __future__ import annotations
@@ -23,20 +23,23 @@ State = Literal["well", "left", "probing"]
 
 _FIRST_PAUSE_S = 0.5
 _PREFIX = 4096
-"""Characters by which a question is recognised. Longer ones share an address more often than a prompt cache pays."""
+"""Number of characters by which a question is recognised. A longer prefix would share addresses less often than a
+prompt cache pays for.
+"""
 
 _EXCESS = 1.25
 """The share of the work that an address may have before its questions go elsewhere; 1 is an equal share."""
 
 _KEPT = 128
 _ENOUGH = 20
-"""Replies whose times are kept, and replies from which a quantile is taken."""
+"""The number of reply times to keep, and the minimum number for a quantile."""
 
 
 @dataclass(slots=True, eq=False)
 class Address:
-    """One server of a judge. number: its place in the configuration, from 1. until: when it may be probed, if it is
-    left. story: the number of failures that counted, so that requests that were under way together count once."""
+    """One server of a judge. number: its index in the configuration, from 1. until: when it may be probed, if it is
+    left alone. story: the number of counted failures, so that simultaneous failures count once.
+    """
 
     number: int
     provider: Provider
@@ -56,7 +59,7 @@ class Address:
         return "probing" if self.probes else "left"
 
     def status(self) -> dict[str, Any]:
-        """Returns its activity, ready for JSON. Its URL is not told, which can contain a secret."""
+        """Returns its activity, ready for JSON, without its URL, which can contain a secret."""
         return {
             "number": self.number,
             "state": self.state,
@@ -68,7 +71,9 @@ class Address:
 
 @dataclass(slots=True, eq=False)
 class Fleet:
-    """See the module. most: requests in flight at one address. longest_pause_s: until an address is probed again."""
+    """See the module. most: maximum number of requests in flight at one address. longest_pause_s: the longest pause
+    before a failed address is probed.
+    """
 
     addresses: Sequence[Address]
     most: int
@@ -78,12 +83,13 @@ class Fleet:
     _took: deque[float] = field(default_factory=lambda: deque(maxlen=_KEPT))
 
     def well(self) -> int:
-        """Returns the number of addresses that are not left."""
+        """Returns the number of healthy addresses."""
         return sum(one.until is None for one in self.addresses)
 
     def order(self, question: Question) -> list[Address]:
-        """Returns the addresses to ask, in order; at least one. An address whose pause is over comes first, for one
-        question. Addresses within their pause are asked only if there are no others."""
+        """Returns the addresses to ask, in order; at least one. An address whose pause is over comes first, for a
+        single question. Addresses within their pause are only used if there are no others.
+        """
         if len(self.addresses) == 1:
             return list(self.addresses)
         well = [one for one in self.addresses if one.until is None]
@@ -93,15 +99,16 @@ class Fleet:
         return [*due[:1], *self._shared_out(well, question)] or left
 
     def delay(self, quantile: float) -> float | None:
-        """Returns the seconds within which this share of the latest replies came; None with too few of them."""
+        """Returns the seconds within which this share of the latest replies came; None if there are too few."""
         if len(self._took) < _ENOUGH:
             return None
         return sorted(self._took)[min(len(self._took) - 1, math.ceil(quantile * len(self._took)) - 1)]
 
     @contextmanager
     def place(self, address: Address) -> Iterator[None]:
-        """Within the block a question has a place at the address. It is taken in the step in which the address is
-        chosen: questions that choose at the same moment would all probe one address, or crowd there."""
+        """Holds a place at the address for a question within the block. The place is taken as soon as the address is
+        chosen: otherwise, simultaneous questions would all probe one address, or crowd onto it.
+        """
         probe = address.until is not None
         address.in_flight += 1
         address.probes += probe
@@ -112,29 +119,33 @@ class Fleet:
             address.probes -= probe
 
     def answered(self, address: Address, seconds: float) -> None:
-        """The address gave a reply: it is well."""
+        """Records a reply: the address is well."""
         self._took.append(seconds)
         address.pause_s = 0.0
         self.present(address)
 
     def present(self, address: Address) -> None:
-        """The address spoke, though it gave no reply: it may be asked. Its next pause is as long as if it had not."""
+        """Records that the address responded without a reply: it may be used. Its next pause does not become
+        shorter.
+        """
         if address.until is not None:
             address.until = None
             self.changed()
 
     def leave(self, address: Address, story: int, pause_s: float | None = None) -> None:
-        """The address failed, or asked for a pause: it is left for a while. story: of the request that says so."""
+        """Records that the address failed, or asked for a pause: it is left alone for a while. story: the story of the
+        request that failed.
+        """
         address.failures += 1
         if story != address.story:
-            return  # of the same outage as a failure that counted
+            return  # from the same outage as a counted failure
         address.story += 1
         address.pause_s = min(2 * address.pause_s or _FIRST_PAUSE_S, self.longest_pause_s)
         address.until = self.clock() + max(address.pause_s, min(pause_s or 0.0, self.longest_pause_s))
         self.changed()
 
     def _shared_out(self, well: list[Address], question: Question) -> list[Address]:
-        """The addresses that are well, from the one that has seen such questions on; the overloaded ones come last."""
+        """The healthy addresses, beginning with the one that usually gets such questions; overloaded ones come last."""
         prefix = _prefix(question)
         wanted = sorted(well, key=lambda one: _digest(one.number, prefix))
         total = sum(one.in_flight for one in well)

@@ -1,4 +1,4 @@
-"""Requests and tokens a minute, in the order in which they are asked for."""
+"""Limits requests and tokens per minute, first come, first served."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from aiolimiter import AsyncLimiter
 
 _BYTES = 4
-"""Bytes of a token, on average over English text: a rate needs the usual, where a budget needs the most."""
+"""Average bytes per token in English text: a rate limit needs the usual size, whereas a budget needs the maximum."""
 
 
 class Pace:
-    """Leaky buckets that hold a minute's worth, which may all go at once after a rest."""
+    """Leaky buckets that hold a minute's worth, all of which can be sent at once after a rest."""
 
     def __init__(self, judge: str, settings: JudgeEndpoint) -> None:
         self._judge = judge
@@ -31,7 +31,7 @@ class Pace:
         self._waiting: set[asyncio.Task[None]] = set()
 
     async def keep(self, question: Question) -> bool:
-        """Wait until the question may be sent; whether it may, which it may not when `dissolve` was called.
+        """Waits until the question may be sent. Returns False if `dissolve` was called meanwhile.
 
         Raises MissingDependency.
         """
@@ -52,7 +52,7 @@ class Pace:
         return True
 
     def dissolve(self) -> None:
-        """Send all who wait away."""
+        """Releases all waiting questions."""
         for task in self._waiting:
             task.cancel()
 

@@ -1,4 +1,4 @@
-"""The most that a question may take, before it is asked, and the cost of a reply."""
+"""The upper bound of a question's usage, before it is sent, and the cost of a reply."""
 
 from __future__ import annotations
 
@@ -13,22 +13,23 @@ from rewarden_verifiers.judges.tokens import tokens_at_most
 
 _A_MESSAGE = 16
 _A_CHAT = 64
-"""Tokens that a chat's template adds: roles, delimiters, a system prompt of its own."""
+"""Tokens added by a chat template: roles, delimiters, a system prompt of its own."""
 
 _AN_IMAGE = 16_384
-"""Tokens of an image at most, as Qwen2-VL's processor bounds them by default; others have fewer."""
+"""Maximum number of tokens of an image, by the default limit of Qwen2-VL's processor; other models use fewer."""
 
 
 def cost(settings: JudgeEndpoint, prompt_tokens: int, completion_tokens: int) -> float | None:
-    """US dollars; None if the judge has no price."""
+    """The cost in US dollars; None if the judge has no price."""
     if settings.input_usd is None and settings.output_usd is None:
         return None
     return (prompt_tokens * (settings.input_usd or 0.0) + completion_tokens * (settings.output_usd or 0.0)) / 1e6
 
 
 def bound(settings: JudgeEndpoint, question: Question) -> Usage:
-    """Returns the most that one attempt can use: a token has at least one byte, and a reply has no more tokens than
-    allowed."""
+    """Returns the maximum usage of one attempt: a token has at least one byte, and a reply has no more tokens than
+    allowed.
+    """
     prompt = prompt_bytes(question) + _A_CHAT + _A_MESSAGE * len(question.messages)
     completion = reply_tokens(settings, question)
     return Usage(
@@ -40,7 +41,7 @@ def bound(settings: JudgeEndpoint, question: Question) -> Usage:
 
 
 def needed(settings: JudgeEndpoint, question: Question) -> int:
-    """Returns about how many tokens of a judge's context a question and its reply take; rather too many."""
+    """Estimates how many tokens of a judge's context a question and its reply take, rather too high."""
     size = tokens_at_most(_forms(question))
     for message in question.messages:
         content = message.get("content")
@@ -51,17 +52,19 @@ def needed(settings: JudgeEndpoint, question: Question) -> int:
 
 
 def reply_tokens(settings: JudgeEndpoint, question: Question) -> int:
-    """The tokens that a reply may have, a thought included: those of the question or the configured ones, which each
-    further verdict makes an eighth more; and as many times that as a reply that was cut off is given."""
+    """The maximum number of tokens of a reply, including its reasoning: the question's or the configured limit, plus an
+    eighth for each further verdict; multiplied for the retry of a truncated reply.
+    """
     own = question.max_tokens or settings.max_tokens + settings.max_tokens * (question.verdicts - 1) // 8
-    # Of a reply whose first token is read nothing is thought.
+    # If only the first token is read, there is no reasoning.
     thinking = 0 if question.alternatives else settings.thinking_tokens
     return (own + thinking) * question.more
 
 
 def prompt_bytes(question: Question) -> int:
-    """Bytes of a question's text, and of its schema and tools, which servers may put into the prompt; an image counts
-    as the tokens that it can become."""
+    """The bytes of a question's text, and of its schema and tools, which servers may put into the prompt; an image
+    counts with its maximum number of tokens.
+    """
     size = len(_forms(question).encode())
     for message in question.messages:
         content = message.get("content")
@@ -71,7 +74,7 @@ def prompt_bytes(question: Question) -> int:
 
 
 def _forms(question: Question) -> str:
-    """Returns the schema and the tools, as a prompt may show them."""
+    """Returns the schema and the tools, as they may appear in a prompt."""
     forms = [*([] if question.schema is None else [question.schema]), *question.tools]
     return "".join(msgspec.json.encode(one).decode() for one in forms)
 

@@ -1,7 +1,7 @@
 """OpenAI's chat protocol, through its official client: vLLM, SGLang, hosted models.
 
-Replies are not streamed. A verdict is read from a whole reply or not at all, so the first bytes are worth nothing; a
-stream that is cut looks like one that ended, and its usage is an option that not all servers have.
+Replies are not streamed. A verdict is read from a complete reply or not at all, so the first bytes have no use; a
+truncated stream looks like a finished one, and its usage is an option that not all servers have.
 """
 
 from __future__ import annotations
@@ -26,11 +26,13 @@ if TYPE_CHECKING:
     from openai import APIConnectionError, APIStatusError, AsyncOpenAI
 
 _BEFORE = ("ConnectError", "ConnectTimeout", "PoolTimeout", "UnsupportedProtocol")
-"""The HTTP client's errors that come before a request has left."""
+"""Errors of the HTTP client that are raised before a request has been sent."""
 
 
 class Provider(ABC):
-    """A client that completes chats at one endpoint, one attempt a call. wire: the form that the endpoint takes."""
+    """A client that completes chats at one endpoint, one attempt per call. wire: the form of request that the endpoint
+    accepts.
+    """
 
     def __init__(self, name: str, settings: JudgeEndpoint) -> None:
         self.wire = Wire(settings)
@@ -39,33 +41,35 @@ class Provider(ABC):
 
     @abstractmethod
     async def ready(self) -> None:
-        """Get what it takes to ask, once: packages, a client. May take seconds, which no attempt is charged for. Raises
-        Failure, MissingDependency."""
+        """Prepares the packages and the client, once. Can take seconds, which do not count for any attempt. Raises
+        Failure, MissingDependency.
+        """
 
     async def complete(self, question: Question) -> Reply:
-        """The reply of one attempt, whose time the caller bounds. Raises Failure, MissingDependency."""
+        """The reply of one attempt, whose time the caller limits. Raises Failure, MissingDependency."""
         body = await self._asked(question)
         return read_completion(body, self._name, self._settings, bound(self._settings, question))
 
     @abstractmethod
     async def probe(self) -> str:
-        """Returns a description of the judge, at the price of one token at most. Raises Failure, MissingDependency."""
+        """Returns a description of the judge, at a cost of at most one token. Raises Failure, MissingDependency."""
 
     async def context(self) -> int | None:
-        """Returns the tokens of the model's context, as its server states it; None if it does not. Raises Failure,
-        MissingDependency."""
+        """Returns the size of the model's context in tokens, as stated by its server; None if it states none. Raises
+        Failure, MissingDependency.
+        """
         return None
 
     @abstractmethod
     async def close(self) -> None:
-        """Let go of connections."""
+        """Closes connections."""
 
     @abstractmethod
     async def _asked(self, question: Question) -> Any:
-        """The completion as its JSON says it, whatever that is. Raises Failure, MissingDependency."""
+        """The completion's JSON, unchecked. Raises Failure, MissingDependency."""
 
     def _refused(self, error: APIStatusError, fields: dict[str, Any], said: str) -> Failure:
-        """Returns the failure that a status means: another form of these fields may be taken, or it is no."""
+        """Returns the failure for a status: the server may accept another form of these fields, or it refuses."""
         if error.status_code in (400, 422) and self.wire.learn(fields, said, error.param):
             return Failure(f"status {error.status_code}: another form", kind="form", passing=True)
         return status_failure(error, self._settings)
@@ -84,7 +88,7 @@ class OpenAIProvider(Provider):
         await self._made()
 
     async def probe(self) -> str:
-        """See `Provider`. By the list of models, which costs nothing; where that does not help, one token."""
+        """See `Provider`. Uses the list of models, which costs nothing; if that does not help, one token."""
         client = await self._made()
         import openai
 
@@ -100,7 +104,7 @@ class OpenAIProvider(Provider):
         if models is not None and self._settings.model in models:
             return f"has {self._settings.model}"
         try:
-            # Lists leave out aliases, and models that are served from a folder.
+            # Lists omit aliases, and models served from a folder.
             return f"answers as {(await self.complete(probe_question())).model}"
         except Failure as failure:
             if models is None or failure.kind != "rejected":
@@ -111,7 +115,7 @@ class OpenAIProvider(Provider):
             ) from None
 
     async def context(self) -> int | None:
-        """See `Provider`. By the list of models."""
+        """See `Provider`. Uses the list of models."""
         client = await self._made()
         import openai
 
@@ -132,7 +136,7 @@ class OpenAIProvider(Provider):
             await client.close()
 
     async def _asked(self, question: Question) -> Any:
-        """See `Provider._asked`. Read from the body: the client would take any JSON for a completion."""
+        """See `Provider._asked`. Reads the body itself: the client would accept any JSON as a completion."""
         client = await self._made()
         import openai
 
@@ -153,8 +157,8 @@ class OpenAIProvider(Provider):
             raise malformed("it is not JSON") from None
 
     def _lost(self, error: APIConnectionError) -> Failure:
-        """Returns the failure for a reply that never came or broke off, in the words of the first cause, which hold no
-        more than host and port.
+        """Returns the failure for a reply that never came or broke off, in the words of the root cause, which contain
+        no more than host and port.
         """
         first: BaseException = error
         names = []
@@ -170,7 +174,7 @@ class OpenAIProvider(Provider):
         if self._client is None:
             async with self._making:
                 if self._client is None:
-                    # On a thread: importing the client takes seconds, in which the loop has others to serve.
+                    # In a thread: importing the client takes seconds, during which the event loop must serve others.
                     self._client = await asyncio.to_thread(self._make)
         return self._client
 
@@ -183,7 +187,7 @@ class OpenAIProvider(Provider):
             ) from None
         settings = self._settings
         return AsyncOpenAI(
-            api_key=key_of(settings) or "none",  # servers of one's own mostly want none; the client wants some
+            api_key=key_of(settings) or "none",  # self-hosted servers usually need no key, but the client requires one
             base_url=settings.base_url,
             timeout=Timeout(settings.timeout_s, connect=settings.connect_s),
             max_retries=0,
@@ -192,13 +196,13 @@ class OpenAIProvider(Provider):
 
 
 def trace_headers() -> dict[str, str]:
-    """Returns the headers that tie the judge's own trace of a request to ours, if there is a trace."""
+    """Returns the headers that link the judge's own trace of a request to ours, if there is a trace."""
     traceparent = current().traceparent
     return {} if traceparent is None else {"traceparent": traceparent}
 
 
 def key_of(settings: JudgeEndpoint) -> str | None:
-    """The endpoint's key. Raises Failure if it should be in a variable that is not set."""
+    """The endpoint's key. Raises Failure if it should be in an environment variable that is not set."""
     if settings.api_key is not None:
         return settings.api_key
     if settings.api_key_env is None:
@@ -215,13 +219,14 @@ def probe_question() -> Question:
 
 
 def status_failure(error: APIStatusError, settings: JudgeEndpoint) -> Failure:
-    """Returns the failure that a status means, with keys removed from its message: some servers repeat the key that
-    they do not accept."""
+    """Returns the failure for a status, with keys removed from its message: some servers repeat a key that they
+    reject.
+    """
     said = said_by(error.body)
     secrets = [settings.api_key, os.environ.get(settings.api_key_env or ""), *settings.headers.values()]
     for secret in filter(None, secrets):
         said = said.replace(secret, "…")
-    # litellm's errors may come without a response.
+    # litellm's errors can lack a response.
     headers: Mapping[str, str] = error.response.headers if error.response is not None else {}
     return of_status(error.status_code, headers, said)
 
@@ -244,7 +249,7 @@ def _models(content: bytes) -> list[str] | None:
 
 
 def _context(content: bytes, model: str) -> int | None:
-    """The context of a model in a list of models, by the names that servers have for it."""
+    """The context size of a model in a list of models, under any of the names that servers use for it."""
     try:
         (found,) = (one for one in json.loads(content)["data"] if one["id"] == model)
         sizes = [found.get(name) for name in ("max_model_len", "context_length", "context_window")]

@@ -1,6 +1,6 @@
 """Vendors that do not speak OpenAI's protocol, through the package litellm: Anthropic, Bedrock, Gemini …
 
-`model` is as litellm names it (`anthropic/claude-…`), and `base_url` its `api_base`.
+`model` is litellm's name for it (`anthropic/claude-…`), and `base_url` its `api_base`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rewarden_verifiers.chat import Question
 
 
 class LiteLLMProvider(Provider):
-    """Whatever litellm speaks."""
+    """Any vendor that litellm supports."""
 
     def __init__(self, name: str, settings: JudgeEndpoint) -> None:
         super().__init__(name, settings)
@@ -29,11 +29,11 @@ class LiteLLMProvider(Provider):
             self._litellm = await asyncio.to_thread(_litellm, self._name)  # its import takes seconds
 
     async def probe(self) -> str:
-        """See `Provider`. Vendors' lists of models differ too much: one token is asked for."""
+        """See `Provider`. Vendors' lists of models differ too much, so it requests one token."""
         return f"answers as {(await self.complete(probe_question())).model}"
 
     async def close(self) -> None:
-        """See `Provider`. Connections are litellm's, for the whole process."""
+        """See `Provider`. Connections belong to litellm, for the whole process."""
 
     async def _asked(self, question: Question) -> Any:
         """See `Provider._asked`."""
@@ -62,10 +62,10 @@ class LiteLLMProvider(Provider):
                 max_retries=0,
                 drop_params=False,
             )
-        except openai.APITimeoutError:  # litellm's errors are this package's
+        except openai.APITimeoutError:  # litellm's errors derive from this package's
             raise timed_out(settings.timeout_s) from None
         except openai.APIStatusError as error:
-            # The error's own words, to be searched and not to be shown: litellm repeats requests in them.
+            # The error's own words are only searched, never shown: litellm repeats requests in them.
             said = said_by(error.body) or str(getattr(error, "message", ""))
             raise self._refused(error, fields, said) from None
         except openai.APIConnectionError:
@@ -75,13 +75,13 @@ class LiteLLMProvider(Provider):
 
 
 def _litellm(name: str) -> Any:
-    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else its import downloads a list of prices
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # otherwise, its import downloads a list of prices
     try:
         import litellm
     except ModuleNotFoundError as error:
         raise MissingDependency(
             f"judge {name!r} needs the package {error.name!r}: pip install 'rewarden-server[judge,litellm]'"
         ) from None
-    litellm.suppress_debug_info = True  # else it prints to stdout at each error
+    litellm.suppress_debug_info = True  # otherwise, it prints to stdout at each error
     litellm.telemetry = False
     return litellm

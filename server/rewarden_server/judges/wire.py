@@ -1,7 +1,8 @@
-"""A question as the fields of a request: in the form that the server takes, which is found out by its refusals.
+"""Turns a question into the fields of a request, in the form that the server accepts, which is learned from its
+refusals.
 
-Servers differ in how a reply's form is enforced, in what the reply's bound is called, and in which sampling they allow.
-What one refuses is not sent again for as long as this process lives.
+Servers differ in how they enforce a reply's form, in the name of its token limit, and in the sampling parameters they
+allow. A field that one refuses is not sent again for the life of this process.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _SAMPLING = ("temperature", "top_p", "seed")
 
 
 class Wire:
-    """The form of request that one endpoint takes, as far as it is known."""
+    """The form of request that one endpoint accepts, as far as it is known."""
 
     def __init__(self, settings: JudgeEndpoint) -> None:
         self._settings = settings
@@ -46,7 +47,7 @@ class Wire:
             # An enforced form would leave no room for a call.
             found["tools"] = list(question.tools)
         elif question.alternatives:
-            # The first token is what is wanted, and an enforced form would make it a brace.
+            # Only the first token matters, and an enforced form would make it a brace.
             found |= {"logprobs": True, "top_logprobs": question.alternatives}
         elif question.schema is not None and self.structured == "json_schema":
             named = {"name": "reply", "strict": True, "schema": question.schema}
@@ -56,10 +57,10 @@ class Wire:
         return found
 
     def learn(self, sent: dict[str, Any], said: str, param: str | None) -> bool:
-        """Returns whether a server that refused `sent` with 400 or 422 may take another form, which is the form from
+        """Returns whether a server that refused `sent` with 400 or 422 may accept another form, and uses that form from
         now on.
 
-        said: the server's words; param: the field that it names, if it does.
+        said: the server's words; param: the field that it names, if any.
         """
         words = f"{param or ''} {said}".lower()
         form = sent.get("response_format")
@@ -68,7 +69,7 @@ class Wire:
             return True
         if form is not None and self._settings.structured == "auto" and any(name in words for name in _OF_FORM):
             following = _STEPS[_STEPS.index(form["type"]) + 1]
-            # Of many that are under way at once each is refused; the first moves on, the others follow.
+            # Simultaneous requests are each refused; the first refusal changes the form, the others follow.
             if self.structured == form["type"]:
                 self.structured = following
             return True
