@@ -25,9 +25,9 @@ _OPERATIONS_KEYS = ("memory", "operations", "memories", "actions")
 class MemoryReference:
     """The expected facts, or the expected operations, at most 64.
 
-    facts: Statements that are to be recalled; a list in the place of one has forms of the same statement.
+    facts: Statements to recall; a list instead of one contains forms of the same statement.
     memory: Entries of the memory before the operations, by id.
-    operations: Operations that are expected: `{event: ADD | UPDATE | DELETE | NOOP, id, text}`.
+    operations: The expected operations: `{event: ADD | UPDATE | DELETE | NOOP, id, text}`.
     """
 
     facts: list[str | list[str]] | None = None
@@ -42,7 +42,7 @@ class MemoryParams:
     threshold: Lowest F1 of words at which two statements count as the same.
     scoring: `f1` of what is expected and given, or 1 only if it is `exact`.
     passing: Lowest score that passes.
-    extraction: Where the JSON stands, as `json` has it: `strict` (the whole response), `fenced`, `explicit` (or in an
+    extraction: Where to find the JSON, as for `json`: `strict` (the whole response), `fenced`, `explicit` (or in an
         answer tag), `lax` (or in prose).
     """
 

@@ -17,9 +17,9 @@ _LONGEST_NAME = 200
 class NoveltyParams:
     """Options of `novelty`.
 
-    archive: Place of the archive in the sample: its `reference`, or `metadata.NAME`, for recipes whose answer has a
+    archive: Where the sample has the archive: its `reference`, or `metadata.NAME`, for recipes whose answer has a
         reference of its own.
-    name: Key of an archive that the server keeps, in the place of `archive`: responses that are new are added to it.
+    name: Name of an archive that the server keeps, instead of `archive`: new responses are added to it.
     by: Kind of nearness: `ngrams`, or `embedding`: the cosine of vectors from a model.
     embedding: `{model, prefix, fit}`: the server's model, the prefix of each text, and the treatment of texts beyond
         the model's context.

@@ -37,7 +37,7 @@ class FinalAnswers(Confirmation):
         counts as zero.
         """
         own = extract(self.text, "explicit")
-        # Answers that stand together are shown together: the judge decides which of them counts.
+        # Adjacent answers are shown together: the judge decides which of them counts.
         answer = own.text if own is not None and len(own.texts) == 1 else self.text[slice(*own.span)] if own else ""
         if opinion.reading is not None and self.says_something(answer):
             return replace(opinion, reading=replace(opinion.reading, answer=answer))
@@ -82,7 +82,7 @@ class FinalAnswers(Confirmation):
         return held
 
     async def _taken_for_any(self, answer: str, places: Sequence[int]) -> Sequence[int]:
-        """Returns the places of the opinions that accept an answer for two unrelated references."""
+        """Returns the indices of the opinions that accept an answer for two unrelated references."""
         others = unrelated_to(answer)
         if len(others) < 2:
             return places
@@ -106,6 +106,7 @@ class FinalAnswers(Confirmation):
 
 def _alike(answer: str, reference: str) -> bool:
     """Returns whether an answer has at least half of a reference's words. Attack: "Attempt 1" for a reference that is a
-    number, so numbers alone make no answer alike."""
+    number, so a number alone does not make an answer similar.
+    """
     wanted = words_of(reference)
     return len(words_of(answer) & wanted) * 2 >= len(wanted)

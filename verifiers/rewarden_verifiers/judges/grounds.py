@@ -1,9 +1,9 @@
 """Gives credit only for what the judge can quote, in the modes without a final answer: `accept`, `scale` and `aspects`.
 
-Attack: text that announces its own quality, or an opener that no list has, for which a credulous judge gives undeserved
-credit. With each credit the judge quotes the passage that justifies it. A passage that is not in the response, or has
-no content, is requested once more; after that there is no credit. Nor is there for a passage that is worth no less to
-the judge for two unrelated subjects.
+Attack: text that announces its own quality, or an opener that is on no list, for which a credulous judge gives
+undeserved credit. For each credit, the judge quotes the passage that justifies it. A passage that is not in the
+response, or has no content, is requested once more; after that there is no credit. A passage to which the judge gives
+at least as much credit for two unrelated subjects earns none either.
 """
 
 from __future__ import annotations
@@ -35,14 +35,15 @@ class Grounds(Confirmation):
         return replace(opinion, reading=vote)
 
     async def settled(self, held: list[Opinion[Vote]], there: str) -> list[Opinion[Vote]]:
-        """See `Confirmation`. A prompt of the caller's own may not show the subject, so a judge could not tell it from
-        what is wanted."""
+        """See `Confirmation`. Skipped for a custom prompt, which may not show the subject, so that a judge could not
+        tell it from the real task.
+        """
         if self.params.prompt.system or self.params.prompt.user:
             return held
         return await gather(*(self._distinguished(one) for one in held))
 
     async def _distinguished(self, opinion: Opinion[Vote]) -> Opinion[Vote]:
-        """Returns an opinion without the credit that its passages earn for anything."""
+        """Returns an opinion without the credit of passages that also earn it for unrelated subjects."""
         vote = opinion.reading
         if vote is None:
             return opinion

@@ -231,7 +231,7 @@ async def _ask_portions(
 
 
 def _unsorted(ledger: Ledger) -> Outcome:
-    """The outcome where the judge's replies about the criteria alone cannot be read."""
+    """The outcome if the judge's replies about the criteria alone are unreadable."""
     message = "the judge does not say which criteria are about the whole response"
     return undecided("unreadable_reply", feedback=message, evidence=ledger.evidence(), flags=tuple(ledger.flags()))
 
@@ -318,9 +318,9 @@ async def _ask(
     details: Mapping[str, Any],
     reach: Mapping[str, Reach] | None = None,
 ) -> _Asked | Outcome:
-    """reach: of the criteria, if credit needs a quote."""
+    """reach: the reach of each criterion, if credit needs a quote."""
     batches = _batches(criteria, params, sheet)
-    # Attack: many portions are many chances for a judge to be mistaken. Credit for what is in one needs its quote.
+    # Attack: many portions give a judge many chances to err. Credit for the content of a portion needs a quote from it.
     text = readable(subject.text()) if reach is not None else None
     inquiries = [_inquiry(batch, subject, params, sheet, text, reach) for batch in batches]
     if params.tools.use:
@@ -341,7 +341,7 @@ async def _ask(
             votes[one.id] = [row[place] for row in read or [lowest]]
     if len(refused) == len(batches):
         return refused[0]
-    # A request's own prompt may not show the criterion, so a judge could not tell it from an unrelated one.
+    # A custom prompt may not show the criterion, so that a judge could not tell it from an unrelated one.
     if reach is not None and not params.prompt.user:
         needy = [one.id for one in criteria if _needs_quote(one, reach, subject)]
         count = max(map(len, votes.values()))
@@ -357,7 +357,7 @@ def _inquiry(
     text: str | None,
     reach: Mapping[str, Reach] | None = None,
 ) -> Inquiry[list[Vote]]:
-    """text, reach: in which quotes must stand, and the reach of the criteria; None: quotes need not stand anywhere."""
+    """text: the text that must contain the quotes; reach: the reach of each criterion. None: quotes are not checked."""
 
     def read(found: Mapping[str, Any]) -> list[Vote]:
         rows = [found] if sheet.alone else by_number(found, sheet.name, len(batch))
@@ -384,13 +384,14 @@ def _inquiry(
 
 
 def _needs_quote(one: Criterion, reach: Mapping[str, Reach], subject: Subject) -> bool:
-    """Returns whether credit for a criterion needs a quote. What a text lacks, no passage of it shows, and what is
-    about the whole, no portion of it."""
+    """Returns whether credit for a criterion needs a quote. No passage can show that something is absent, and no
+    portion can show a property of the whole response.
+    """
     return one.points > 0 and (reach[one.id] == "passage" or (subject.portion is None and reach[one.id] == "whole"))
 
 
 def _grounded(vote: Vote, text: str) -> Vote:
-    """A vote in the response's favour needs its quote."""
+    """Turns a positive vote without a valid quote into a negative one."""
     return vote if not vote.value or quoted(vote.quote, text) else _without_credit(vote, UNQUOTED)
 
 
@@ -407,9 +408,9 @@ async def _distinguish(
     place: int,
     ledger: Ledger,
 ) -> None:
-    """Takes the credit from the votes of one opinion whose quotes meet unrelated criteria too.
+    """Withdraws the credit of votes in one opinion whose quotes also meet unrelated criteria.
 
-    The question has neither the prompt nor the instructions, which may let a judge accept any text.
+    The question contains neither the prompt nor the instructions, since these may lead a judge to accept any text.
     """
     own = {name: votes[name][place] for name in needy if place < len(votes[name])}
 

@@ -253,8 +253,9 @@ def _inquiry(
 
 
 def _of_subject(subject: str, variables: Mapping[str, Any]) -> dict[str, Any]:
-    """The variables of a question about an unrelated subject. What the caller wants may be true of any text, such as
-    that it is polite, so none of it is left: no instructions, examples, descriptions, or meanings of numbers."""
+    """The variables of a question about an unrelated subject. The caller's wishes may hold for any text, such as
+    politeness, so all of them are removed: instructions, examples, descriptions, and meanings of numbers.
+    """
     wanted = subject_of(subject)
     return {
         "prompt": Material(f"Describe {subject}."),

@@ -147,7 +147,7 @@ def scale_of(params: Params, aspect: Aspect) -> Scale:
 
 UNQUOTED = "(the response does not contain the quote)"
 CREDULOUS = "(the judge gives the quote as much credit for unrelated subjects)"
-"""Why credit is taken."""
+"""Reasons for withdrawing credit."""
 
 
 def _told(reasons: Mapping[str, str]) -> str:

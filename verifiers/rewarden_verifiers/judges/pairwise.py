@@ -154,7 +154,7 @@ def decided(found: Sequence[Opinion[Preference]], params: ContestParams, ledger:
     evidence |= verdict.evidence(scores)
     if verdict.score is None:
         return undecided("tie", evidence=evidence, flags=tuple(flags))
-    # Where opinions are counted, not winning is not the same as losing: an opinion must say so.
+    # If opinions are counted, not winning does not mean losing: at least one opinion must say so.
     final = 0.5 if min(scores) >= 0.5 > verdict.score or max(scores) <= 0.5 < verdict.score else verdict.score
     nearest = min(votes, key=lambda vote: abs(vote.score - final))
     passed = final >= params.least

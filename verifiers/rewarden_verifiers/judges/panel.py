@@ -27,9 +27,10 @@ class Panel:
     """Several judges instead of one. judges: their names in `[judges.named]`; none: no panel. combine: `majority`
     (whether more than half of the members pass the response; `tie` decides a tie), the `mean` of their scores, or
     `veto` (the lowest of their scores; it passes if all members pass it). In comparisons `majority` is a win or a loss
-    if more than half of the members say so, else a tie, and a `mean` on another side than theirs is a tie. In a ranking
-    of a group, `majority` is the highest score that more than half of the members give at least. quorum: the verdicts
-    that are enough if the other members give none; null: all."""
+    if more than half of the members say so, else a tie, and a `mean` that contradicts that side is a tie. In a ranking
+    of a group, `majority` is the highest score that more than half of the members give at least. quorum: the number of
+    verdicts that suffices if the other members give none; null: all.
+    """
 
     judges: tuple[str, ...] = ()
     combine: Literal["majority", "mean", "veto"] = "majority"
@@ -40,7 +41,7 @@ class Panel:
 class PanelParams(JudgeParams):
     """Options of every verifier whose verdict a panel can give.
 
-    panel: Several judges, of which each gives a verdict, instead of the one in `judge`.
+    panel: Several judges that each give a verdict, instead of the one in `judge`.
     """
 
     panel: Panel = Panel()

@@ -49,7 +49,7 @@ class Part:
 
     @property
     def abstentions(self) -> int:
-        """The number of votes in which the judge cannot tell."""
+        """The number of votes that say the judge cannot tell."""
         return sum(vote.value is None for vote in self.votes)
 
     @property

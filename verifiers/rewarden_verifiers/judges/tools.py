@@ -14,9 +14,10 @@ Tool = Literal["search", "calculator", "python"]
 class Tools:
     """Tools that the judge may call before its verdict, through its server's function calling. use: `search` (in the
     sample's `metadata.documents`: texts, or objects of `title` and `text`), `calculator`, `python` (in the sandbox);
-    none: it may call nothing. calls: how many at most. tokens: those of all questions and replies about calls, from
-    which on no further call is asked for. seconds: of all tools' work together. shown: characters of a result that the
-    judge is shown."""
+    empty: no tools. calls: maximum number of calls. tokens: limit for the tokens of all questions and replies about
+    calls, after which no further call is requested. seconds: limit for the total run time of all tools. shown: maximum
+    number of characters of a result shown to the judge.
+    """
 
     use: tuple[Tool, ...] = ()
     calls: int = 8

@@ -1,8 +1,8 @@
 """Unrelated subjects: a judge that gives a passage credit for these too gives credit for anything.
 
-Attack: an opener, or a text that praises itself, which no list has, and which a credulous judge accepts whatever is
-asked (Zhao et al. 2025, arXiv 2507.08794). No measure of its words finds it, since "42" and "B" have no more in common
-with what was asked. So the judge itself is tested: the quote is shown alone, and held against another subject.
+Attack: an opener, or a text that praises itself, that is on no list and that a credulous judge accepts for any question
+(Zhao et al. 2025, arXiv 2507.08794). Comparing words cannot detect it, since "42" and "B" share no more words with the
+question. So the judge itself is tested: it sees the quote alone, with an unrelated subject.
 """
 
 from __future__ import annotations
@@ -21,36 +21,38 @@ SUBJECTS = (
 )  # fmt: skip
 
 _WORDS = re.compile(r"\d+|[^\W\d_\u0530-\U0010ffff]+|[^\W\d_]")
-"""Beyond the first blocks of Unicode, scripts without spaces: each character is a word."""
+"""Beyond the first Unicode blocks, in scripts without spaces, each character counts as a word."""
 
 Name = TypeVar("Name")
 
 Earns = Callable[[str, str, Collection[Name]], Awaitable[bool]]
-"""Returns whether the judge gives a passage, shown alone, credit for a subject, in any of these parts."""
+"""Returns whether the judge, shown only this passage, gives credit for a subject in any of these parts."""
 
 
 def words_of(text: str) -> set[str]:
-    """Returns the words of a text, in one form."""
+    """Returns the words of a text, in normalised form."""
     return set(_WORDS.findall(unified(text).casefold()))
 
 
 def unrelated_to(text: str) -> Sequence[str]:
-    """Returns two subjects that share no word with a text. Attack: a text with a word of nearly all of them leaves
-    fewer, so that it cannot be tested."""
+    """Returns two subjects that share no word with a text, or fewer. Attack: a text that contains a word of nearly all
+    of them leaves fewer than two, so it cannot be tested.
+    """
     own = words_of(text)
     return [one for one in SUBJECTS if not words_of(one) & own][:2]
 
 
 def subject_of(subject: str) -> str:
-    """Returns the criterion that an unrelated subject makes."""
+    """Returns the criterion for an unrelated subject."""
     return f"Describes {subject}."
 
 
 async def credited_for_any(quotes: Mapping[Name, str], earns: Earns[Name]) -> set[Name]:
-    """Returns the parts whose quote earns credit for two unrelated subjects, or leaves fewer than two.
+    """Returns the parts whose quote earns credit for two unrelated subjects, or leaves fewer than two of them.
 
-    An honest judge is asked once for all quotes together. Only if they earn credit so, each is tried alone, because one
-    opener must not take the credit from the other passages. Raises what `earns` raises.
+    All quotes are tested together first, which settles the matter for an honest judge. Only if they earn credit
+    together is each tested alone, so that one opener does not cost the other passages their credit. Raises what `earns`
+    raises.
     """
     if not quotes or not await _for_any("\n".join(dict.fromkeys(quotes.values())), list(quotes), earns):
         return set()

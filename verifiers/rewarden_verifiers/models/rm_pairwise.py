@@ -28,10 +28,11 @@ from rewarden_verifiers.view import SHOWN_TO_MODELS
 class Params(PairParams):
     """Options of `rm_pairwise`.
 
-    against: which text of a row of preference data that has both is the rival: `chosen` or `rejected`.
-    passing: what passes: a `win`, or a `tie` too.
-    aggregate: what several written verdicts become: their `mean` or `median`, or whether the `majority` pass.
-    tie: what a majority does that is none: `fail`, or `undecided`.
+    against: Which text of a row of preference data is the rival if the row has both: `chosen` or `rejected`.
+    passing: What passes: only a `win`, or also a `tie`.
+    aggregate: How to combine several written verdicts: their `mean` or `median`, or whether the `majority` of them
+        pass.
+    tie: What to do if `majority` ends in a tie: `fail`, or `undecided`.
     """
 
     against: Against = "chosen"

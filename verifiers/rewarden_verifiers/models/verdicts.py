@@ -33,8 +33,8 @@ class Form:
     r"""The place of the verdict in a written text.
 
     kind: `line`: the last line, `NAME: verdict`; `boxed`: `\boxed{verdict}`; `tag`: `<NAME>verdict</NAME>`; `json`: the
-        whole text is one JSON object, whose field NAME it is. All but the last stand at the text's end.
-    name: NAME; none: `Score` or `Verdict`, by what is asked for, in small letters where it is a tag or field.
+        whole text is one JSON object, whose field NAME it is. All but the last must be at the end of the text.
+    name: NAME; empty: `Score` or `Verdict`, depending on the question, in lower case for a tag or field.
     """
 
     kind: Literal["line", "boxed", "tag", "json"] = "line"

@@ -138,7 +138,7 @@ def _field(root: str, field: str) -> _Compiled:
 
 
 def _is_open(node: Node, variable: str | None) -> bool:
-    """Returns whether a node reads a mapping of which each key is an input of its own."""
+    """Returns whether a node reads a mapping whose keys are separate inputs."""
     return (
         node.kind == "select"
         and node.text in OPEN_FIELDS

@@ -36,7 +36,7 @@ _NODES = (Number, Symbol, Constant, Sum, Negation, Product, Quotient, Power, Roo
 _MODULE = re.compile(r"(?<![A-Za-z0-9_])(?:np|numpy|math|torch|sp|sympy)\.(?=[a-z])")
 _LOGARITHM = re.compile(r"(?<![A-Za-z\\_])log(2|10)\s?\(")
 _EQUALS = re.compile(r"\\(?:approx|simeq|sim|cong)(?![A-Za-z])|≈|≃|≅|≒|~=?|∼|:=|=")
-"""What stands between a name and its expression: a fitted one is often given as approximate."""
+"""Signs between a name and its expression: a fitted one is often given as approximate."""
 _PYTHON = re.compile(
     r"lambda\s+[A-Za-z_]\w{0,40}(?:\s*,\s*[A-Za-z_]\w{0,40})*\s*:(?P<body>[^\n]+)"
     r"|def\s+\w{1,80}\([^()\n]{0,400}\)[^\n]{0,40}:\s*return(?P<returned>[^\n]+)"
@@ -84,7 +84,9 @@ def _right_side(text: str, variables: Collection[str]) -> str:
 
 
 def _is_free(name: str, variables: Collection[str]) -> bool:
-    """Whether a left-hand side names the value alone. Attack: `x = …`, `mv = …` or `log(y) = …`, with another value."""
+    """Returns whether a left-hand side only names the value. Attack: `x = …`, `mv = …` or `log(y) = …`, with another
+    value.
+    """
     if name in _FUNCTION_NAMES:
         return False
     try:

@@ -65,7 +65,7 @@ def forecast(text: str, wanted: int) -> list[float] | None:
 
 
 def _readings(text: str) -> Iterator[Any]:
-    """What a text may hold, the strictest reading first. Each decides on one number for each time."""
+    """The forms that a text can have, the strictest reading first. Each yields one number for each time."""
     try:
         yield _listed(parse(text))
     except NotRead:

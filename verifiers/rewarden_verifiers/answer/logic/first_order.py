@@ -30,8 +30,8 @@ class FirstOrderParams:
     """Options of `first_order`.
 
     quantifiers: Whether a formula with other quantifiers scores 0. If false, they are not read.
-    bindings: How many ways to pair the literals of the two formulas are tried, of which the best counts. 1: only the
-        pairing of the most similar names.
+    bindings: How many pairings of the literals of the two formulas to try; the best one counts. 1: only the pairing of
+        the most similar names.
     above_constants: Subtracts what the better of "true" and "false" would score, so that saying nothing earns nothing.
     threshold: Lowest score that passes.
     extraction: Rules that find the answer; see docs/extraction.md. `strict`: a box or an answer tag.

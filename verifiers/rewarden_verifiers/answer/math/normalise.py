@@ -1,7 +1,7 @@
 """Text clean-up before tokens: linear passes that change spelling and never meaning.
 
 Unicode signs become their LaTeX commands, HTML exponents become `^{}`, math delimiters go, LaTeX that a JSON decoder
-damaged ("\\f" + "rac", "\\t" + "ext") is mended, and thousands separators are removed where only that reading is
+damaged ("\\f" + "rac", "\\t" + "ext") is repaired, and thousands separators are removed where only that reading is
 possible. Everything here is a `str.translate`, a `replace`, or a regular expression without nested repetition.
 """
 

@@ -86,7 +86,7 @@ def _kept(
 
 
 def numbered_month(text: str) -> Point | None:
-    """The month that an answer gives as its number alone, where only a month is asked for."""
+    """The month in an answer that is only its number, if the reference is a month alone."""
     found = _MONTH_NUMBER.fullmatch(text)
     return None if found is None else Point(month=int(found[1]))
 
