@@ -40,7 +40,7 @@ class AnswerParams:
     """Options of `answer`.
 
     type: Kind of every answer; `auto`: taken from each reference's type or form.
-    types: Kinds by data source: an object from patterns as for file names (`*`, `?`, `[a-z]`) to kinds. The first match
+    types: Kinds by data source: an object that maps file-name patterns (`*`, `?`, `[a-z]`) to kinds. The first match
         counts.
     type_key: Key of a sample's `metadata` that holds its kind.
     params: Parameters of the branches: `{"math": {"extraction": "lax"}, "number": {"rel_tol": 0.01}}`.

@@ -77,8 +77,8 @@ class ChoiceParams:
         prompt asks for a box or a tag, only that counts), `lax` (as `auto` but regardless of the prompt), `strict` (a
         box or a tag), or an ordered list of rules, which can include `label_line`.
     several: Credit if several options are right: `exact` (these and no others), `any` (one or more of them and no
-        others), `subset` (the share of them that is named, 0 if another is named), `jaccard` (intersection over union
-        of the named and the right options).
+        others), `subset` (the share of them that the answer names, 0 if it names another one), `jaccard` (intersection
+        over union of the named and the right options).
     abstain: Labels or texts that mean "I do not answer".
     abstain_score: Score for abstaining.
     """

@@ -17,14 +17,14 @@ _LONGEST_NAME = 200
 class NoveltyParams:
     """Options of `novelty`.
 
-    archive: Where the sample has the archive: its `reference`, or `metadata.NAME`, for recipes whose answer has a
-        reference of its own.
+    archive: Where the sample has the archive: its `reference`, or `metadata.NAME`, for recipes whose answer has its own
+        reference.
     name: Name of an archive that the server keeps, instead of `archive`: new responses are added to it.
     by: Kind of nearness: `ngrams`, or `embedding`: the cosine of vectors from a model.
     embedding: `{model, prefix, fit}`: the server's model, the prefix of each text, and the treatment of texts beyond
         the model's context.
     n: Length of the longest n-grams, up to 5.
-    against: The text of the archive that is `nearest`, or `all` of them as one text, as self-BLEU has it.
+    against: The text of the archive that is `nearest`, or `all` of them as one text, as in self-BLEU.
     same: Lowest share of an archived text's words, in any order, at which a response counts as that text again.
     passing: Lowest score that passes. If unset, verdicts have no `passed`.
     """

@@ -38,8 +38,8 @@ class SimilarityParams:
     bleu_smoothing: sacrebleu's name: `exp`, `floor`, `add-k`, `none`.
     bleu_smoothing_value: Value for `floor` and `add-k`. If unset, sacrebleu's default.
     bleu_order: Length of the longest n-grams.
-    bleu_effective: Leaves out n-grams that are longer than the text, as of a sentence of three words. If false, BLEU of
-        such a sentence is 0, as it is of a corpus.
+    bleu_effective: Leaves out n-grams that are longer than the text, such as a sentence of three words. If false, the
+        BLEU of such a sentence is 0, as for a corpus.
     rouge: The value of ROUGE that counts.
     lowercase: Ignores case (ROUGE always does).
     embedding: Settings of the metric `embedding`, `{model, prefix, fit, scale}`: the server's model, the prefix of each
@@ -47,8 +47,8 @@ class SimilarityParams:
         if negative; `shifted`: (1 + cosine) / 2.
     copied: Share of the response's words that occur in the prompt, in order. From this share on the response is a copy
         of the prompt and scores 0, unless the reference is a copy too. If unset, the prompt is not read.
-    shortest, longest: Bounds of the response's letters and digits, as a share of the reference's, of several those of
-        any one. A response beyond them scores 0. If unset, any length.
+    shortest, longest: Limits for the number of letters and digits of the response, as a share of the reference's (of
+        any one, if there are several). A response outside them scores 0. If unset, any length.
     threshold: Lowest score that passes.
     graded: Gives intermediate scores; if false, 1 from the threshold up, and 0 below it.
     """

@@ -40,7 +40,7 @@ class CalibrationParams:
     use: Verifier or recipe that decides whether the answer is right.
     passing: Lowest score at which it is right. If unset, the verifier's own `passed` decides.
     tag: Name of the tag that holds the confidence.
-    scale: Confidence of a policy that is certain: 1, 10 or 100. A number with a percent sign is out of 100.
+    scale: The confidence that means certainty: 1, 10 or 100. A number with a percent sign is out of 100.
     rule: Loss of a confidence: `brier`, the squared error; `log`, the logarithm, from which `floor` keeps certainty;
         `spherical`. All of them are smallest, in the mean, for the true probability, and lie from 0 to 1.
     floor: Lowest probability in `log`.

@@ -44,7 +44,7 @@ class GroupStatsParams:
     pass_threshold: Lowest score that passes. By default, the verdict of the verifier in `use`, or full marks if it has
         no notion of passing.
     exclude_std_at_most: Asks the trainer to leave out groups whose standard deviation is at most this. 0.0: groups in
-        which all scores are equal, from which methods that compare siblings learn nothing. By default, none.
+        which all scores are equal, which teach methods that compare siblings nothing. By default, none.
     """
 
     use: UseLike

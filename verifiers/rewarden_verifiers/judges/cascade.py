@@ -19,23 +19,23 @@ from rewarden_verifiers.uses import UseLike, parse_use
 class Params:
     """Options of `cascade`.
 
-    rule: The verifier or recipe to ask first. Its yes is final.
-    then: The verifier or recipe to ask otherwise, such as a judge.
-    when: When to ask it. `no_or_unsure`: if the rule says no or cannot tell; `unsure`: only if the rule cannot tell, so
-        that its no is final.
-    no_answer: What to do with a no because the rule found no answer: `ask`, as for any other no, or `keep` it, so that
-        a response in the wrong form costs no call and earns nothing.
+    rule: The verifier or recipe to call first. Its yes is final.
+    then: The verifier or recipe to call otherwise, such as a judge.
+    when: When to call it. `no_or_unsure`: if the rule says no or cannot tell; `unsure`: only if the rule cannot tell,
+        so that its no is final.
+    no_answer: What to do if the rule says no because it found no answer: `ask`, as for any other no, or `keep` the no,
+        so that a response in the wrong form costs no call and earns nothing.
     failed: What to do if the rule itself fails for a reason other than the caller's: `ask` the other verifier (flag
         `rule_failed`), or `raise` the error.
     combine: Which score counts if both give one: the `last`, or the `max` of the two (QwenLong-L1, arXiv 2505.17667).
         For scores of 0 and 1 these are the same.
     threshold: The lowest score of the rule that means yes; null: its `passed`, or full marks if it has none.
-    reject: The highest score of the rule that means no. A score between `reject` and `threshold` means that the rule
-        is unsure, and only then the other verifier is asked; `when` says nothing then. null: no such score.
-    recheck: The share of the samples that the rule decided on which the other verifier is asked as well, after the
-        verdict. Its verdict is compared with the rule's and counted; it neither changes nor delays the rule's. The
-        samples are drawn by their id.
-    agreement: The agreement that rechecks should find. If the latest ones show that it is lower, the cascade counts as
+    reject: The highest score of the rule that means no. A score between `reject` and `threshold` means that the rule is
+        unsure; only then is the other verifier called, and `when` is ignored. null: no such score.
+    recheck: Of the samples that the rule decided, the share that the other verifier also judges, after the verdict. The
+        two verdicts are compared and counted; the recheck neither changes nor delays the rule's verdict. Samples are
+        drawn by their id.
+    agreement: The expected agreement of rechecks. If the latest ones show that it is lower, the cascade counts as
         drifted.
     """
 

@@ -41,8 +41,8 @@ class ChecklistParams(ItemisedParams):
         `score`: each item gets 0 to 100 points, averaged over the opinions (RLCF, arXiv 2507.18624); the judge never
         abstains and gives no quotes. `behaviours`: which of the items occur in the response, and how often; the score
         is the share of items that occur, which says nothing about quality, so nothing passes.
-    portions: The maximum number of portions in which a response that is longer than the judge's context is judged;
-        what takes more gets the lowest score (`too_long`).
+    portions: The maximum number of portions in which a response longer than the judge's context is judged; one that
+        needs more gets the lowest score (`too_long`).
     """
 
     items: tuple[Any, ...] = ()

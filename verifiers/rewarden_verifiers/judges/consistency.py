@@ -54,7 +54,7 @@ class Params(JudgeParams):
     rule: How to decide. `judge`: a language model decides. `mentions`, without a judge: the answer occurs as a whole in
         the reasoning; with a reference (names, for example of planned subgoals), these names occur in the answer.
         `overlap`, without a judge: the share of words that the answer and the reasoning have in common.
-    of: Whose words `overlap` counts: those of the `answer`, of the `reasoning`, or of `both` (F1).
+    of: The text whose words `overlap` counts: those of the `answer`, of the `reasoning`, or of `both` (F1).
     reasoning: Where to find the reasoning: in the closed thinking block (`thinking`), in the text before the final
         answer (`before`), or in the thinking block if there is one, else before the answer (`either`).
     answer: How to find the final answer in the text after the thinking block: `final` (all of it), or a preset or list

@@ -25,10 +25,10 @@ class Params(JudgeParams):
     split: How to split the response if the sample has no steps: into `paragraphs`, `lines`, `numbered` steps or `tags`.
     tag: The name of the tags for `split: tags`.
     max_steps: Maximum number of steps; a response with more gets score 0 (`too_many_steps`).
-    grade: How a step or span is graded: by a `label` (correct or incorrect), or by a number on `scale`.
+    grade: How to grade a step or span: by a `label` (correct or incorrect), or by a number on `scale`.
     scale: The scale for `grade: scale` and for the mode `trace`.
     error: A step that scores below this is an error.
-    overall: How the scores of steps or spans are combined: their `min`, `mean` or `product`; `all`: 1 if none is an
+    overall: How to combine the scores of steps or spans: their `min`, `mean` or `product`; `all`: 1 if none is an
         error, else 0; `first_error`: the share of steps before the first error.
     no_spans: The score if the judge quotes nothing.
     max_spans: How many spans the judge can quote.

@@ -52,9 +52,9 @@ _DECLARING = 2_000
 class DebateReference:
     """The other side of the debate.
 
-    argument: Case of the other side: its statement, or its statements in order.
-    before: Statements of the response's own side before the response.
-    position: Position of the response's side; against: that of the other one.
+    argument: The other side's case: its statement, or its statements in order.
+    before: Earlier statements by the response's own side.
+    position: The position of the response's side; against: that of the other side.
     correct: Whether the position of the response's side is known to be right. See `truth`.
     """
 
@@ -69,9 +69,9 @@ class DebateReference:
 class DebateParams(ContestParams, PanelParams):
     """Options of `debate`.
 
-    truth: Whether a side must be right to score: with `required`, one whose position is known to be wrong scores 0
-        however it argues (`wrong_side`), and the reference must say `correct`. `ignored` pays the better case, as the
-        training of both sides needs it.
+    truth: Whether a side must be right to score. `required`: a side whose position is known to be wrong scores 0
+        however well it argues (`wrong_side`), and the reference must contain `correct`. `ignored`: the better case
+        scores, as needed for training both sides.
     """
 
     truth: Literal["ignored", "required"] = "ignored"

@@ -71,7 +71,7 @@ class FactParams(JudgeParams):
         verdicts are flagged `entailment`, because it is weaker than a judge.
     entailment: The classifier of `by: entailment`. Claims are those of the reference, or the response's sentences.
     portions: The maximum number of portions from which claims are extracted if the response is longer than the judge's
-        context; what takes more gets the lowest score (`too_long`).
+        context; a response that needs more gets the lowest score (`too_long`).
     """
 
     most: int = 30

@@ -47,7 +47,7 @@ class Params(PanelParams):
     by: How to read the reply in the modes `reference`, `solve` and `accept`: `text` (as JSON), or `probability` (the
         score is the probability of a yes as the reply's first token).
     yes: First tokens that mean yes, for `by: probability`. Case and surrounding white space are ignored.
-    no: First tokens that mean no, likewise.
+    no: First tokens that mean no, in the same way.
     least: The minimum probability of the yes and no tokens together. With less, the judge was about to reply something
         else, and the reply is unreadable.
     scale: The scale for the mode `scale`, and for aspects without their own.
@@ -63,8 +63,8 @@ class Params(PanelParams):
         earns nothing, and neither does a passage that the judge credits as much for two unrelated subjects. `free`: the
         judge's word is enough. null: `require` in the modes `reference` and `solve` with the built-in prompt and `by:
         text`, else `free`.
-    portions: The maximum number of portions into which a response that is longer than the judge's context is cut; what
-        takes more gets the lowest score (`too_long`).
+    portions: The maximum number of portions into which a response longer than the judge's context is cut; one that
+        needs more gets the lowest score (`too_long`).
     tools: Tools that the judge may call before its verdict, or in mode `solve` before its own answer, if its server has
         function calling.
     """

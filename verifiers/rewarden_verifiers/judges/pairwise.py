@@ -37,7 +37,7 @@ class Params(ContestParams, PanelParams):
     media: Whether the judge sees the sample's images.
     form: How the judge is shown the texts. `letters`: in the prompt, as A and B. `roles`: as messages of the roles
         `response_1` and `response_2`, without a prompt, for NeMo's generative reward models, which were trained on
-        them; `instructions` is then a message of the role `principle`, for models that have it.
+        these roles; `instructions` is then a message with the role `principle`, for models that have it.
     """
 
     against: Against = "chosen"

@@ -51,8 +51,8 @@ class JudgeParams:
     max_tokens: Maximum number of tokens of a reply, besides its `thinking_tokens`; null: as the judge is configured.
     seed: Sampling seed of the judge; null: as the judge is configured.
     longest: Maximum length of a response in characters; a longer one gets the lowest score (`too_long`) without asking
-        the judge. null: 60,000; for `judge`, `rubric`, `checklist` and `fact` what the judge's context holds, if that
-        is known.
+        the judge. null: 60,000; for `judge`, `rubric`, `checklist` and `fact`, as much as fits into the judge's
+        context, if its size is known.
     hollow: What to do with a response without substance: `refuse` (the lowest score, without asking the judge) or
         `ask`.
     shown: Maximum number of characters of the judge's reasons in the feedback.

@@ -31,18 +31,18 @@ _SHOWN = 200
 class Params(JudgeParams):
     """Options of `reader`.
 
-    artefact: What the questions are answered from: the `response`; the `reference`'s artefact, with a question that the
-        response asks; or the sample's `media`, such as an image that its program drew.
+    artefact: The source of the answers: the `response`; the `reference`'s artefact, with a question that the response
+        asks; or the sample's `media`, such as an image that its program drew.
     tag: Use the content of the response's last `<tag>…</tag>` instead of the whole response.
     use: The verifier that compares an answer with the expected one, for questions that name none.
     tagged: Whether that verifier gets the answer within `<answer>…</answer>`, where all verifiers of answers look. Set
         it to false for verifiers of texts.
     score: How several questions are combined: the `mean`, or `all` (1 only if all are answered correctly).
     threshold: The lowest score that passes.
-    without: Whether to ask the questions without the artefact too: `skip` (no); `flag` questions that are answered even
-        so; or `drop` them, so that they do not count (a response that asks such a question scores 0).
+    without: Whether to ask the questions without the artefact too: `skip` (no); `flag` questions that can be answered
+        without it; or `drop` them, so that they do not count (a response that asks such a question scores 0).
     leaks: Whether a question that the response asks can contain the expected answer: `allow` it, or `refuse` it (such a
-        response scores 0, and no model is asked).
+        response scores 0, and no model is called).
     """
 
     artefact: Literal["response", "reference", "media"] = "response"

@@ -42,8 +42,8 @@ class RubricParams(ItemisedParams):
     grader: The form of the question: `own`; or `healthbench`, the form of HealthBench's published grader: one criterion
         with its points to a question, after the conversation whose last turn is the response, and a reply of
         `explanation` and `criteria_met`, which cannot abstain or quote. Published graders are comparable only so.
-    portions: The maximum number of portions in which a response that is longer than the judge's context is judged;
-        what takes more gets the lowest score (`too_long`). Portions are judged in the form `own` (flag `own_grader`),
+    portions: The maximum number of portions in which a response longer than the judge's context is judged; one that
+        needs more gets the lowest score (`too_long`). Portions are judged in the form `own` (flag `own_grader`),
         because credit in a portion needs a quote, and the form `healthbench` has none.
     """
 

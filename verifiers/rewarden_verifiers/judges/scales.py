@@ -15,8 +15,8 @@ class Scale:
     """A scale for a judge's answer.
 
     low, high: Its ends.
-    integer: Whether only integers are on it.
-    direction: Which end is better: `higher` or `lower`.
+    integer: Whether it only contains integers.
+    direction: The better end: `higher` or `lower`.
     anchors: The meaning of numbers, by number: {"1": "useless", "5": "as an expert would write it"}.
     """
 

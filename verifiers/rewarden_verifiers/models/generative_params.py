@@ -32,7 +32,7 @@ class GenerativeParams(ModelParams):
     opened: Whether the model's chat template opens the reasoning, so that a text without `</think>` contains no
         verdict.
     turns: Further user messages, each sent after the model's answer to the one before (without its reasoning). The
-        verdict is asked for and read in the last turn (branch and rethink, BR-RM).
+        verdict is requested and read in the last turn (branch and rethink, BR-RM).
     form: Where the verdict is in a written text.
     least_mass: For `by: token`: the minimum probability of all words together. With less, the model was about to say
         something else.

@@ -49,12 +49,12 @@ class Params(ModelParams):
     good: For `token`: the text that means a right step. It must be a single token, and a leading space is part of it. A
         model that learned the sign as a separate word, as Math-Shepherd did, has learned ` +`, which is another token
         than `+`.
-    bad: For `token`: the text that means a wrong step, likewise.
+    bad: For `token`: the text that means a wrong step, in the same way.
     output: The output of a head that is the value, by index or label; null: the only one, or the second of two, unless
-        their labels say that the first means a right step: then it must be given.
+        their labels say that the first means a right step, in which case it must be given.
     activation: How to turn a head's outputs into a value: `sigmoid`, `softmax` or `none`. `auto`: `sigmoid` for a
         single output and for labels that do not exclude each other, otherwise `softmax`.
-    low: The lowest value of a step. Other limits than 0 and 1 are only for `activation: none` and `signals`.
+    low: The lowest value of a step. Limits other than 0 and 1 are only allowed for `activation: none` and `signals`.
     high: The highest value of a step. A value outside the limits is clipped, with the flag `clipped`.
     samples: For `written`: how many verifications to write.
     temperature: Sampling temperature of the verifications.
@@ -65,7 +65,7 @@ class Params(ModelParams):
         is `any`.
     aggregate: How to combine the steps. `min`, `product`, `mean`, `last` (for a value model, the value of the whole),
         `max` (for a search; a policy would learn to write a single good step). `sum`: see `bounded`. `clip`, `delta`,
-        `clip_delta` (arXiv 2410.15115) and `progress` (differences from the value before): each step has its own
+        `clip_delta` (arXiv 2410.15115) and `progress` (differences from the previous value): each step has its own
         reward, and the score is their sum.
     bounded: Whether a sum is limited to the value of one perfect step. If not, its limit is `most_steps` times as high.
     eta: The value from which `clip` subtracts nothing.

@@ -40,7 +40,7 @@ class Params(ModelParams):
     label: The label that counts, by name or index (not needed if the head has one output), or labels with weights from
         0 to 1: the sum of weight × share for labels that exclude each other, and the weighted mean for others.
     better: Whether a `higher` or a `lower` share is better. `lower` scores 1 - share.
-    activation: `auto`: as in the model's configuration; `softmax`; `sigmoid`; `none`: the head itself gives numbers
+    activation: `auto`: as in the model's configuration; `softmax`; `sigmoid`; `none`: the head already returns numbers
         from 0 to 1.
     measures: Several measures by name, each `{model, label, better, activation, weight}`, instead of the parameters
         above.
@@ -48,8 +48,8 @@ class Params(ModelParams):
     segments: What to classify: the `whole`, or each of its `sentences`, `lines` or `paragraphs`.
     reduce: How to combine segments: the `worst`, the `mean`, or the `best`.
     most_segments: Maximum number of segments; a response with more gets the lowest score.
-    copied: What to do with a response that is the prompt, or eight or more of its words: `refuse` (the lowest score,
-        without asking) or `ask`.
+    copied: What to do with a response that copies the prompt, or eight or more consecutive words of it: `refuse` (the
+        lowest score, without calling the model) or `ask`.
     threshold: The lowest score that passes; null: `passed` is not set.
     """
 

@@ -24,7 +24,7 @@ class NumberParams:
         if the prompt asks for a box or a tag, only that counts), `strict` (the last box or tag), `explicit` (any marked
         answer), `lax` (as `auto` but regardless of the prompt, and finally the last number with its unit), `whole` (the
         entire response), or an ordered list of rules, which can include `last_quantity`.
-    abs_tol: Largest distance that is right, in the reference's unit.
+    abs_tol: Largest distance that counts as right, in the reference's unit.
     rel_tol: The same as a share of the reference's size. If no tolerance is set, whole numbers must be equal, and
         others can differ by a millionth of their size.
     significant: Significant digits to which the answer can be rounded (it can be off by half a unit of the last one);
@@ -48,8 +48,8 @@ class NumberParams:
     metric: Distance between vectors or tables: `l1`, `l2`, `max`, `total_variation` (half of l1), or `kl` (divergence
         of the answer from the reference, in nats). The last two require probability distributions.
     passes: Lowest score at which the sample passes.
-    wrong_score: Score for a number that is stated plainly but wrong: less than 1. Hedges, and answers that are not
-        numbers, score 0.
+    wrong_score: Score for a clearly stated but wrong number: less than 1. Hedges, and answers that are not numbers,
+        score 0.
     count: The answer is a list, and the number of its distinct entries is compared.
     """
 

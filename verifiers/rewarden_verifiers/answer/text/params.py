@@ -76,8 +76,8 @@ class TextParams:
     graded: For `fuzzy` and `f1`: the score is the similarity instead of 1. By default `f1` is graded and `fuzzy` is
         not. A graded answer passes with full marks, or at `threshold` if that is set.
     numbers: For `fuzzy`: the answer must contain the numbers of the reference and no others (`partial` permits others).
-    longest: For `substring`, `two_way`, `f1` and the scorer `partial`: the most tokens that an answer can have, or
-        twice those of the longest reference if that is more. A long enough text contains any answer.
+    longest: For `substring`, `two_way`, `f1` and the scorer `partial`: maximum number of tokens of an answer, or twice
+        that of the longest reference if this is more. A long enough text contains any answer.
     least_share: For `two_way`: share of the reference's characters that an answer within it must have.
     refusals: Answers that mean "I do not answer". A refusal that goes on to guess is a hedge.
     refusal_score: Score for a refusal.

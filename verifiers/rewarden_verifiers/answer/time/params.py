@@ -50,7 +50,7 @@ class TimeParams:
     two_part: Reading of 1:30 as a duration: `hours` (and minutes), `minutes` (and seconds), or `refuse`.
     plain: Unit of a duration that is only a number. If unset, such an answer is not read.
     unit: Unit of distance, tolerance and rate; `auto`: that of the reference's precision.
-    tolerance: Largest distance that is right.
+    tolerance: Largest distance that counts as right.
     partial: Partial credit for a wrong answer at distance d: `none`; `exponential`, exp(-rate * d); `linear`, 1 - rate
         * d.
     rate: Rate of that decrease.
