@@ -34,7 +34,7 @@ from rewarden_verifiers.schema import Misfit, read
 from rewarden_verifiers.sql.databases import Database, Databases, EngineName
 
 SUFFIXES: Mapping[str, EngineName] = {".sqlite": "sqlite", ".sqlite3": "sqlite", ".db": "sqlite", ".duckdb": "duckdb"}
-"""Files that a folder of databases can contain."""
+"""Maps the file endings of databases to their engines."""
 
 _Text = Annotated[str, MinLen(1)]
 _WHOLE = 16 * 1024**2
@@ -44,7 +44,7 @@ _BLOCK = 4096
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Entry:
-    """One [databases.ID], as it is in the file."""
+    """One [databases.ID] entry, as written in the file."""
 
     engine: EngineName = "sqlite"
     file: _Text | None = None
@@ -62,7 +62,7 @@ class _Catalogue:
 
 
 def read_catalogue(path: Path, servers: Mapping[str, str]) -> Databases:
-    """The databases of a catalogue. `servers`: where databases may be made, by engine.
+    """Reads a catalogue. `servers`: where databases can be made, by engine.
 
     Raises InvalidRequest naming the entry and the key at fault, OSError for a file that cannot be read.
     """
@@ -145,13 +145,13 @@ def _served(id: str, entry: _Entry) -> Database:
     if not dsn:
         raise Misfit(f"the variable {entry.dsn_env!r} is not set")
     if entry.version is None:
-        # Verdicts are kept, and compared over months: nobody else can know when these rows change.
+        # Verdicts are stored and compared over months, and only the owner knows when these rows change.
         raise Misfit("give version: a text that says in what state the database is, changed whenever its rows change")
     return Database(id=id, engine=entry.engine, version=entry.version, dsn=dsn)
 
 
 def file_database(id: str, engine: EngineName, file: Path) -> Database:
-    """A database file as it is now. Raises OSError."""
+    """Returns a database file in its current state. Raises OSError."""
     found = file.stat()
     return Database(
         id=id,
@@ -163,9 +163,9 @@ def file_database(id: str, engine: EngineName, file: Path) -> Database:
 
 
 def content_version(file: Path) -> str:
-    """A digest of a file's content: of all of it up to 16 MiB. Of a larger one, of its size, its head, which in SQLite
-    holds a counter of changes, its end, and 256 blocks between them: a hundred databases of a gigabyte would take
-    minutes to read.
+    """Returns a digest of a file's content: of all of it up to 16 MiB. For a larger file, it covers the size, the head
+    (which in SQLite contains a change counter), the end, and 256 blocks in between: reading a hundred databases of a
+    gigabyte would take minutes.
     """
     digest = hashlib.blake2b(digest_size=12)
     size = file.stat().st_size

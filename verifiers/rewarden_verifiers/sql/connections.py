@@ -1,7 +1,7 @@
-"""Open sessions, kept by the worker: opening one for every statement costs more than most statements.
+"""Open sessions, kept by the worker: opening a session costs more than most statements.
 
-The reference and the answers never share one. Any exception closes all of them, because an interrupted session is not
-trusted again.
+The reference and the answers never share a session. Any exception closes all of them, because an interrupted session is
+not trusted again.
 """
 
 from __future__ import annotations
@@ -24,29 +24,33 @@ _SERVED = ("postgres", "mysql")
 _Key = tuple[EngineName, str, Side]
 
 MOST = 64
-"""Sessions that a worker keeps open."""
+"""The maximum number of sessions that a worker keeps open."""
 MOST_SERVED = 4
-"""Of these, to servers: a hundred connections is all that PostgreSQL and MySQL grant by default, to all workers."""
+"""The maximum number of these to servers: by default, PostgreSQL and MySQL accept about a hundred connections from all
+workers together.
+"""
 MOST_HELD = 256 * 1024**2
-"""Bytes of memory that kept sessions can contain: databases that were made, which must leave room for statements."""
+"""The maximum memory of kept sessions in bytes, for databases that were made. Statements need room, too."""
 _OPEN_S = 10.0
-"""Seconds beyond those of its script that it may take to open a database, before the process is killed."""
+"""Seconds to open a database, in addition to its script's, before the process is killed."""
 _QUICK_OPEN_S = 5.0
-"""The same where others wait for this one: then a database that takes longer is opened where they do not."""
+"""The same if other samples wait for this process; a slower database is opened where none wait."""
 
 MOST_COPIED = 256 * 1024**2
-"""Bytes of a file of which a throw-away copy is made, in memory."""
+"""The maximum size in bytes of a file that is copied to memory as a throw-away copy."""
 
 
 class DatabaseUnavailable(SampleError):
-    """A database of the server's own cannot be had: its file is gone or changed, its server does not answer."""
+    """One of the server's own databases is unavailable: its file is missing or changed, or its server does not
+    respond.
+    """
 
     reason = "database_unavailable"
     retryable = True
 
 
 class Connections:
-    """Sessions by database and side, the least recently used closed first."""
+    """Sessions by database and side. The least recently used one is closed first."""
 
     def __init__(self) -> None:
         self._open: dict[_Key, Session] = {}
@@ -55,11 +59,12 @@ class Connections:
     def session(
         self, database: Database, side: Side, servers: Mapping[str, str], watch: Watch | None = None
     ) -> Iterator[Session]:
-        """A session that only reads. Raises SampleError if the database cannot be had."""
+        """A read-only session. Raises SampleError if the database is unavailable."""
         key = (database.engine, database.key, side)
         session = self._open.pop(key, None)
         if session is not None and _changed(database):
-            # Read as immutable, a file that is written meanwhile answers from pages old and new: nobody's mistake here.
+            # The file was opened as immutable, so after a change its answers mix old and new pages. That is nobody's
+            # fault here.
             session.close()
             session = None
         if session is None:
@@ -68,7 +73,7 @@ class Connections:
             yield session
         except QueryFailed as failed:
             if failed.reason in ("syntax_error", "runtime_error", "forbidden"):
-                self._keep(key, session)  # the statement ended by itself
+                self._keep(key, session)  # the statement ended by itself, so the session is intact
             else:
                 session.close()
             raise
@@ -86,7 +91,7 @@ class Connections:
             self._open.pop(oldest).close()
 
     def _surplus(self) -> _Key | None:
-        """Returns which session to close, where there are too many."""
+        """Returns the session to close if there are too many, or None."""
         served = [key for key in self._open if key[0] in _SERVED]
         if len(served) > MOST_SERVED:
             return served[0]
@@ -95,7 +100,7 @@ class Connections:
         return next(iter(self._open)) if over else None
 
     def close(self) -> None:
-        """Close all."""
+        """Closes all sessions."""
         while self._open:
             self._open.popitem()[1].close()
 
@@ -103,13 +108,13 @@ class Connections:
 def open_session(
     database: Database, servers: Mapping[str, str], watch: Watch | None = None, *, copy: bool = False
 ) -> Session:
-    """A new session; with `copy` to a throw-away copy that may be written. Raises SampleError."""
+    """Opens a session; with `copy`, to a throw-away copy that can be written. Raises SampleError."""
     if copy and database.stat is not None and database.stat[0] > MOST_COPIED:
         raise DatabaseUnavailable(f"database {database.id!r}: its file is too large to be copied for a write")
     engine, scratch = engine_named(database.engine), servers.get(database.engine)
     watch = watch or Unwatched()
     try:
-        # Whatever it takes is nothing that a response has caused.
+        # Opening a database is not the response's doing, so it does not count against it.
         with watch.preparing(), watch.limit(cpu_s=make_cpu_s(database) + _OPEN_S, wall_s=_patience_s(database, watch)):
             return engine.open(database, scratch=scratch, copy=copy)
     except DatabaseFailed as failed:
@@ -117,7 +122,7 @@ def open_session(
 
 
 def _patience_s(database: Database, watch: Watch) -> float | None:
-    """Seconds that a server is waited for; None if there is none."""
+    """Seconds to wait for a server; None if the database is not on one."""
     if database.engine not in _SERVED:
         return None
     return _QUICK_OPEN_S if watch.quick_s is not None else make_seconds(database) + WAIT_S + _OPEN_S

@@ -1,7 +1,7 @@
-"""Databases: registered by id in the server's catalogue, or carried by the request.
+"""Databases: registered by id in the server's catalogue, or sent with the request.
 
-`Databases` has the server's configuration for `sql` (its resources). `Database` describes where one database is or how
-it is made, and has a version that changes with its content.
+`Databases` is the server's configuration for `sql` (its resources). `Database` describes where a database is or how it
+is made, and has a version that changes with its content.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ class CarriedDatabase:
 
 @dataclass(frozen=True, kw_only=True)
 class Database:
-    """One database.
+    """A database.
 
-    id: its name in the catalogue, or for a carried one a part of its digest. version: changes with its content.
-    file: a SQLite or DuckDB file, with the size and the time of its last change (ns) when it was registered.
-    dsn: where a server has it. Otherwise it is made: from the statements in `script` or in the file `script_file`, then
-    `tables`; or from `image`, the bytes of a SQLite file.
+    id: its name in the catalogue; for one sent with a request, part of its digest. version: changes with its content.
+    file: a SQLite or DuckDB file, with its size and modification time (ns) at registration. dsn: its address on a
+    server. Otherwise it is made: from the statements in `script` or in the file `script_file`, then `tables`; or from
+    `image`, the bytes of a SQLite file.
     """
 
     id: str
@@ -66,29 +66,29 @@ class Database:
 
     @cached_property
     def key(self) -> str:
-        """Names the database and its content: 32 hex digits."""
+        """Identifies the database and its content: 32 hex digits."""
         text = f"{self.engine}\0{self.id}\0{self.version}"
         return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
     @property
     def made(self) -> bool:
-        """Returns whether it has to be made before it can be asked."""
+        """Returns whether the database has to be made before it can be queried."""
         return self.file is None and self.dsn is None
 
     @property
     def ours(self) -> bool:
-        """Returns whether its file, or the script that makes it, is of the server's own catalogue."""
+        """Returns whether its file, or its script, comes from the server's own catalogue."""
         return self.file is not None or self.script_file is not None
 
     def changed(self, found: os.stat_result) -> bool:
-        """Returns whether its file, or its script's, is another than when it was registered."""
+        """Returns whether its file, or its script's, has changed since registration."""
         return self.stat is not None and (found.st_size, found.st_mtime_ns) != tuple(self.stat)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Databases:
-    """The catalogue: by id a database and its variants (the same schema with other rows, for test suites), and the
-    servers on which carried databases may be made, by engine.
+    """The catalogue: maps an id to a database and its variants (the same schema with other rows, for test suites). Also
+    has the servers on which databases from requests can be made, by engine.
     """
 
     known: Mapping[str, tuple[Database, ...]] = field(default_factory=dict)
@@ -96,14 +96,14 @@ class Databases:
 
     @cached_property
     def fingerprint(self) -> str:
-        """See `rewarden_verifiers.contract.Resources`. Addresses and passwords are not in it."""
+        """See `rewarden_verifiers.contract.Resources`. Addresses and passwords are left out."""
         if not self.known:
             return ""
         rows = sorted([name, *(item.key for item in items)] for name, items in self.known.items())
         return hashlib.blake2b(canonical(rows).encode(), digest_size=12).hexdigest()
 
     def find(self, id: str) -> tuple[Database, ...]:
-        """A registered database and its variants. Raises InvalidSample with near names."""
+        """Returns a registered database and its variants. Raises InvalidSample, which suggests similar names."""
         found = self.known.get(id)
         if found is None:
             hint = near(id, self.known, otherwise="") or " (see sql.catalogue)"

@@ -1,4 +1,4 @@
-"""The dependence of a query's result on the rows of tables and on the current time."""
+"""Determines whether a query's result depends on the rows of tables, and on the current time."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from rewarden_verifiers.sql.statement import Statement
 from rewarden_verifiers.sql.tokens import Token
 
 _SMALL = 500
-"""Nodes of an expression that sqlglot's simplifier is still asked about."""
+"""The maximum number of nodes of an expression that is passed to sqlglot's simplifier."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """An item of a FROM. reads: whether its columns come from rows of a table; by name where some do and others do
-    not. counts: whether how many rows it has does. several: whether it holds several rows of constants, of which a
-    condition may choose."""
+    """An item of a FROM clause. reads: whether its columns come from rows of a table; listed by name if some do and
+    others do not. counts: whether its number of rows depends on a table. several: whether it has several rows of
+    constants from which a condition may choose.
+    """
 
     reads: bool
     counts: bool
@@ -33,9 +34,9 @@ _Sources = Mapping[str, _Source]
 
 
 def constant(statement: Statement) -> bool:
-    """Returns whether what a query answers cannot depend on the rows of any table: nothing but constants in its
-    columns, or no table at all. How many rows there are does not count, so that `SELECT 5 FROM t LIMIT 1` is constant;
-    but where the rows choose between several constants, it is not.
+    """Returns whether a query's result cannot depend on the rows of any table: its columns are constants, or it has no
+    tables. The number of rows does not count, so `SELECT 5 FROM t LIMIT 1` is constant. A query whose rows choose
+    between several constants is not.
     """
     tree = statement.tree
     if statement.kind != "query":
@@ -49,12 +50,12 @@ def constant(statement: Statement) -> bool:
 
 
 def _query(tree: exp.Expr, ctes: _Sources, outer: _Sources) -> _Source:
-    """Returns what a query gives to those around it."""
+    """Returns the dependence of a query as seen from outside."""
     with_ = tree.args.get("with_")
     if with_ is not None:
         ctes = dict(ctes)
         for cte in with_.expressions:
-            # A recursive one reads itself, and no rows that its first part does not.
+            # A recursive CTE reads itself, but no rows that its first part does not read.
             ctes[cte.alias.lower()] = _NONE
             ctes[cte.alias.lower()] = _named(_query(cte.this, ctes, outer), cte)
     if isinstance(tree, (exp.Subquery, exp.Paren)):
@@ -87,8 +88,8 @@ def _query(tree: exp.Expr, ctes: _Sources, outer: _Sources) -> _Source:
 
 
 def _chooses(tree: exp.Select, ctes: _Sources, sources: _Sources) -> bool:
-    """Returns whether a table's rows say which rows of constants are given: `SELECT v FROM (VALUES (1), (2)) AS t(v)
-    WHERE v IN (SELECT id FROM person)`, `… ORDER BY n DESC LIMIT 1`.
+    """Returns whether a table's rows decide which rows of constants are returned: `SELECT v FROM (VALUES (1), (2)) AS
+    t(v) WHERE v IN (SELECT id FROM person)`, `… ORDER BY n DESC LIMIT 1`.
     """
     parts = [tree.args.get(name) for name in ("where", "having", "qualify")]
     parts += [join.args.get("on") for join in tree.args.get("joins") or ()]
@@ -107,7 +108,7 @@ def _compound(tree: exp.SetOperation, ctes: _Sources, outer: _Sources) -> _Sourc
     ]
     reads = any(source.reads for _, source in alive)
     texts = {" ".join(column.sql() for column in branch.args.get("expressions") or ()) for branch, _ in alive}
-    # `SELECT 'yes' WHERE EXISTS (…) UNION SELECT 'no' WHERE NOT EXISTS (…)`: the rows say which.
+    # `SELECT 'yes' WHERE EXISTS (…) UNION SELECT 'no' WHERE NOT EXISTS (…)`: the rows decide which.
     chosen = len(texts) > 1 and all(
         source.counts and any(branch.args.get(part) for part in ("where", "having", "qualify"))
         for branch, source in alive
@@ -121,7 +122,7 @@ def _compound(tree: exp.SetOperation, ctes: _Sources, outer: _Sources) -> _Sourc
 
 
 def _branches(tree: exp.Expr) -> Iterator[exp.Expr]:
-    """The queries of a compound, however many; without a stack of calls."""
+    """The queries of a compound, however many, without recursion."""
     waiting: list[exp.Expr] = [tree]
     while waiting:
         one = waiting.pop()
@@ -134,7 +135,7 @@ def _branches(tree: exp.Expr) -> Iterator[exp.Expr]:
 
 
 def _named(source: _Source, holder: exp.Expr) -> _Source:
-    """A source under the names that its alias gives to its columns."""
+    """Renames a source's columns to those of its alias."""
     alias = holder.args.get("alias")
     names = [name.name.lower() for name in (alias.args.get("columns") or ())] if alias is not None else []
     if not names:
@@ -145,7 +146,7 @@ def _named(source: _Source, holder: exp.Expr) -> _Source:
 
 
 def _sources(tree: exp.Select, ctes: _Sources, outer: _Sources) -> Iterator[tuple[str, _Source]]:
-    """Yields what is in the FROM and its joins, by the name under which columns are asked of it."""
+    """Yields the items of the FROM clause and its joins, by the name that qualifies their columns."""
     start = tree.args.get("from_")
     held = [start.this] if start is not None else []
     held += [join.this for join in tree.args.get("joins") or ()]
@@ -172,14 +173,14 @@ def _source(item: exp.Expr, ctes: _Sources, outer: _Sources) -> _Source:
     if isinstance(item, exp.Table) and isinstance(item.this, exp.Identifier):
         return ctes.get(item.name.lower(), _TABLE) if not item.db else _TABLE
     if isinstance(item, (exp.Table, exp.Unnest, exp.Lateral)):
-        # A function that gives rows, out of its arguments alone: `guard` lets no other pass.
+        # A table function depends on its arguments alone: `guard` allows no others.
         reads = _reads(item, ctes, outer)
         return _Source(reads, reads)
     return _TABLE
 
 
 def _none(tree: exp.Select) -> bool:
-    """Returns whether a query gives no rows, whatever its tables hold: `WHERE 0`, `LIMIT 0`."""
+    """Returns whether a query returns no rows whatever its tables contain: `WHERE 0`, `LIMIT 0`."""
     limit = tree.args.get("limit")
     if limit is not None and isinstance(limit.expression, exp.Literal) and limit.expression.this == "0":
         return True
@@ -188,7 +189,7 @@ def _none(tree: exp.Select) -> bool:
 
 
 def _truth(condition: exp.Expr) -> bool | None:
-    """Returns what a condition comes to, where it is plain without any row."""
+    """Returns a condition's truth value if it does not depend on any row, else None."""
     if isinstance(condition, exp.And) and False in map(_truth, condition.flatten()):
         return False
     if condition.find(exp.Column, exp.Query) is not None:
@@ -219,7 +220,7 @@ def _reads_within(tree: exp.Expr | None, ctes: _Sources, sources: _Sources) -> b
 
 
 def _reads(tree: exp.Expr, ctes: _Sources, sources: _Sources, counts: bool = False) -> bool:
-    """Returns whether a value depends on rows. counts: whether how many rows it stands among does."""
+    """Returns whether a value depends on rows. counts: whether it depends on the number of rows around it."""
     waiting = [tree]
     while waiting:
         one = waiting.pop()
@@ -234,7 +235,7 @@ def _reads(tree: exp.Expr, ctes: _Sources, sources: _Sources, counts: bool = Fal
                 return True
         elif isinstance(one, (exp.Query, exp.Values)):
             found = _query(one, ctes, sources)
-            # `5 IN (SELECT …)` asks which rows there are, `(SELECT 5 …)` gives the 5.
+            # `5 IN (SELECT …)` depends on which rows exist, `(SELECT 5 …)` just returns 5.
             if found.reads or (found.counts and (not _scalar(one) or _missed(one))):
                 return True
         elif isinstance(one, (exp.Case, exp.If)):
@@ -259,7 +260,9 @@ def _scalar(query: exp.Expr) -> bool:
 
 
 def _missed(query: exp.Expr) -> bool:
-    """Returns whether it is asked if a condition leaves a query any row: `COALESCE((SELECT 'yes' … WHERE …), 'no')`."""
+    """Returns whether the surrounding expression tests if a condition leaves the query any row: `COALESCE((SELECT 'yes'
+    … WHERE …), 'no')`.
+    """
     inner, around = query, query.parent
     while isinstance(inner, (exp.Subquery, exp.Paren)):
         inner = inner.this
@@ -269,7 +272,7 @@ def _missed(query: exp.Expr) -> bool:
 
 
 def _chosen(tree: exp.Case | exp.If) -> Sequence[exp.Expr]:
-    """The parts of a CASE or IF that its value may depend on."""
+    """The parts of a CASE or IF on which its value may depend."""
     ifs = tree.args.get("ifs") if isinstance(tree, exp.Case) else [tree]
     default = tree.args.get("default") if isinstance(tree, exp.Case) else tree.args.get("false")
     values: list[exp.Expr] = []
@@ -285,7 +288,7 @@ def _chosen(tree: exp.Case | exp.If) -> Sequence[exp.Expr]:
     if default is not None:
         values.append(default)
         if len({value.sql() for value in values}) == 1:
-            return values[:1]  # the same whichever way it goes
+            return values[:1]  # the same on every branch
     return [*conditions, *values]
 
 
@@ -310,13 +313,13 @@ clock_timestamp statement_timestamp transaction_timestamp
 _CLOCKS = frozenset(_CLOCKS_TEXT.split())
 _FEWER = {"date": 0, "time": 0, "datetime": 0, "julianday": 0, "unixepoch": 0, "strftime": 1, "age": 1}
 _FEWER["unix_timestamp"] = 0
-"""Functions that ask the clock where they are given no more arguments than this."""
+"""Functions that read the clock if they have no more arguments than this."""
 _NOW = frozenset(("now", "today", "tomorrow", "yesterday", "current_date", "current_timestamp"))
 
 
 def time_dependent(statement: Statement) -> bool:
-    """Returns whether what a query answers depends on when it is asked (`now`, CURRENT_DATE): it is not kept then. Errs
-    towards yes: then a result is only not kept.
+    """Returns whether a query's result depends on the time at which it runs (`now`, CURRENT_DATE); such results are not
+    cached. Errs towards yes, which only costs a cached result.
     """
     tokens = statement.tokens
     for place, token in enumerate(tokens):
@@ -334,7 +337,7 @@ def time_dependent(statement: Statement) -> bool:
 
 
 def _arguments(tokens: Sequence[Token], start: int) -> int:
-    """Returns how many arguments stand in the bracket that opens here."""
+    """Returns the number of arguments in the bracket that opens here."""
     depth = commas = 0
     for place in range(start, len(tokens)):
         sign = tokens[place].text if tokens[place].kind == "sign" else ""

@@ -12,7 +12,7 @@ from rewarden_verifiers.execution.candidate import Candidate, Missing, Rule, Unc
 LABELS = frozenset(
     {"sql", "sqlite", "sqlite3", "duckdb", "postgres", "postgresql", "psql", "pgsql", "mysql", "mariadb", "query"}
 )
-"""Labels that fences give to SQL."""
+"""Fence labels for SQL."""
 
 _WITHIN = re.compile(
     rf"```({'|'.join(sorted(LABELS, key=len, reverse=True))})[ \t]+((?:[^`\n]|`{{1,2}}(?!`))+)```(?!`)", re.IGNORECASE
@@ -33,12 +33,14 @@ _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 
 
 def _closing_tag(text: str, labels: frozenset[str], unclosed: Unclosed) -> Candidate | Missing | None:
-    """The statement in a tag that no fence follows: agents that explore in tags answer in a fence after them."""
+    """Finds the statement in a tag that no fence follows: agents that explore in tags write their answer in a fence
+    afterwards.
+    """
     return _SQL_TAG(text, labels, unclosed) if text.rfind("</sql>") > text.rfind("```") else None
 
 
 def _named(text: str, labels: frozenset[str], unclosed: Unclosed) -> Candidate | None:
-    """The statement after the last "SQL:" that begins a line, up to a blank line."""
+    """Finds the statement after the last "SQL:" at the beginning of a line, up to a blank line."""
     starts = [match.end() for match in _NAMED.finditer(text)]
     if not starts:
         return None
@@ -50,14 +52,15 @@ _PRESETS: Mapping[str, tuple[Rule, ...]] = {
     "strict": (_LAST_BLOCK,),
     "lax": (_ANSWER_TAG, _closing_tag, _LAST_BLOCK, _SQL_TAG, _named, _WHOLE),
 }
-"""A tag comes first: what is in fences before it was a draft."""
+"""Tags take precedence: fences before them were drafts."""
 
 _BEGUN = re.compile(r"\b(SELECT|WITH)\s*$", re.IGNORECASE)
 
 
 def continued(prefix: str, response: str) -> str:
-    """The response behind what the prompt ended with. Decoding may have taken the blank between the two, and some
-    models say the prompt's last word again."""
+    """Joins a response to the end of the prompt. Decoding may have dropped the blank between them, and some models
+    repeat the prompt's last word.
+    """
     begun = _BEGUN.search(prefix)
     if begun is None:
         return prefix + response
@@ -68,15 +71,15 @@ def continued(prefix: str, response: str) -> str:
 
 
 def sql_rules(extraction: str | Sequence[str | dict[str, str]]) -> tuple[Rule, ...]:
-    """The rules of a preset or of a list. Raises InvalidParams."""
+    """Returns the rules of a preset or a list. Raises InvalidParams."""
     return _PRESETS.get(extraction) or rules_of(extraction) if isinstance(extraction, str) else rules_of(extraction)
 
 
 def find_statement(response: str, rules: Sequence[Rule]) -> Candidate | Missing:
-    """The statement of a response, by the first rule that finds one; else why there is none.
+    """Returns the statement in a response, found by the first rule that matches, or the reason why there is none.
 
-    "```sql SELECT 1```" and a closing fence after the statement or before a closing tag are not fences to CommonMark,
-    but extractors in use (```sql(.*?)```) read them, and so models write them.
+    "```sql SELECT 1```" and a closing fence after the statement or before a closing tag are not fences in CommonMark,
+    but common extractors (```sql(.*?)```) accept them, and so models write them.
     """
     if "```" in response:
         response = _WITHIN.sub(r"\n```\1\n\2\n```\n", response)

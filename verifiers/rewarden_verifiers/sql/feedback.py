@@ -1,4 +1,4 @@
-"""The feedback for the policy: a bounded view of the difference between the results."""
+"""The feedback for the policy: a limited view of the difference between the results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rewarden_verifiers.sql.comparison.settings import Comparison
 from rewarden_verifiers.sql.engines.engine import Cell, ResultSet
 
 MOST = 2000
-"""Characters in all."""
+"""The maximum length in characters."""
 
 _CELL = 60
 _ROW = 400
@@ -32,11 +32,12 @@ _WORDS = {
 def difference(
     how: str | None, expected: ResultSet, got: ResultSet, rows: int, comparison: Comparison | None = None
 ) -> str:
-    """Words, the sizes of both results, the names of their columns where these matter, and the first rows that one side
-    has alone, each as often as it has it alone; where only the order differs, the first places that differ.
+    """Describes the difference: a message, the sizes of both results, the column names if they matter, and the first
+    rows that only one side has, as often as it has them in surplus; if only the order differs, the first positions that
+    differ.
 
-    comparison: how the two were compared: rows that agree by it stand on both sides. At most `MOST` characters. A cell
-    cannot begin a line of its own: what does not print is escaped. Never raises.
+    comparison: how the two were compared: rows that agree under it count as the same. At most `MOST` characters. A cell
+    cannot start a new line: non-printing characters are escaped. Never raises.
     """
     comparison = comparison or Comparison()
     lines = [f"{_WORDS.get(how or '', 'the results differ')}: expected {_size(expected)}, got {_size(got)}"]
@@ -54,7 +55,7 @@ def difference(
 def _places(
     how: str | None, expected: ResultSet, got: ResultSet, comparison: Comparison
 ) -> tuple[list[int], list[int]] | None:
-    """The places of the rows to show; None where rows cannot be set side by side."""
+    """The positions of the rows to show; None if rows cannot be compared side by side."""
     if not expected.rows or not got.rows:
         return list(range(len(expected.rows))), list(range(len(got.rows)))
     ours, theirs = columns_of(expected, comparison.folded), columns_of(got, comparison.folded)
@@ -101,15 +102,15 @@ def _cell(cell: Cell) -> str:
     if isinstance(cell, bytes):
         return f"<{len(cell)} bytes>"
     try:
-        # In a list or structure, only repr() tells a text from a number.
+        # In a list or structure, only repr() distinguishes texts from numbers.
         text = repr(cell) if isinstance(cell, (list, tuple, dict)) else str(cell)
-    except (ValueError, RecursionError):  # a whole number of thousands of digits; a list nested too deep
+    except (ValueError, RecursionError):  # an integer with thousands of digits; a list nested too deeply
         text = f"<{type(cell).__name__}>"
     return _printed(text)
 
 
 def _printed(text: str) -> str:
-    """The text in one line, without anything that does not print: a cell cannot forge lines, nor hide some."""
+    """Returns the text on one line, with non-printing characters escaped: a cell cannot forge lines or hide text."""
     cut = text[:_CELL]
     shown = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in cut)
     if len(text) > _CELL or len(shown) > _CELL:

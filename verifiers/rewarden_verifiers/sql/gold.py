@@ -1,4 +1,4 @@
-"""The reference, prepared: its databases, its parsed and checked queries, and its results, computed once and kept."""
+"""The prepared reference: its databases, its parsed and checked queries, and their cached results."""
 
 from __future__ import annotations
 
@@ -35,37 +35,37 @@ CONNECTIONS = Connections()
 
 
 class EmptyReference(InvalidReference):
-    """The reference's result has no rows, or nothing but NULL, as an aggregate has it over no rows: any query that
-    finds nothing would agree with it.
+    """The reference's result has no rows, or only NULLs, which is what an aggregate over no rows returns: any query
+    that finds nothing would agree with it.
     """
 
     reason = "empty_reference"
 
 
 class ReferenceFailed(InvalidReference):
-    """The reference's own query does not run."""
+    """The reference's own query fails."""
 
     reason = "reference_failed"
 
 
 def _bytes(result: ResultSet) -> int:
-    """About what a result holds."""
+    """The approximate size of a result."""
     cells = sum(len(cell) for row in result.rows for cell in row if isinstance(cell, (str, bytes)))
     return 256 + 64 * sum(map(len, result.rows)) + cells
 
 
-# A reference's, by database and statement.
+# The reference's results, by database and statement.
 RESULTS: Kept[ResultSet] = Kept(128 * 1024**2, _bytes, largest=32 * 1024**2)
 WRITTEN: Kept[Written] = Kept(200_000, lambda done: done.size, largest=50_000)
 
 
 @dataclass(frozen=True, eq=False)
 class Gold:
-    """A reference that can be judged against.
+    """A reference, ready for judging.
 
-    databases: the one that it names, then those on which the answers must agree too. statements: its queries, any of
-    which may be matched; none where `stored` holds the result. rowless: whether the first database is a schema alone
-    and rows are made by mutation: over no rows, equal queries differ in NULL and 0.
+    databases: the one that it names, then those on which answers must agree as well. statements: its queries, any of
+    which an answer may match; empty if `stored` has the result. rowless: whether the first database is only a schema,
+    whose rows are made by mutation: over no rows, equivalent queries differ in NULL and 0.
     """
 
     databases: tuple[Database, ...]
@@ -77,31 +77,31 @@ class Gold:
 
     @property
     def dialect(self) -> str:
-        """sqlglot's name of the databases' dialect."""
+        """sqlglot's name of the dialect."""
         return self.databases[0].engine
 
     @cached_property
     def reads_rows(self) -> bool:
-        """Returns whether the reference's answer depends on the database's rows."""
+        """Returns whether the reference's result depends on the database's rows."""
         return self.stored is not None or not any(constant(statement) for statement in self.statements)
 
     @cached_property
     def timed(self) -> bool:
-        """Returns whether what its queries answer depends on when they are asked."""
+        """Returns whether the results of its queries depend on the time at which they run."""
         return any(time_dependent(statement) for statement in self.statements)
 
     @property
     def writes(self) -> bool:
-        """Returns whether a change is asked for, and not an answer."""
+        """Returns whether the task is to change the database, and not to query it."""
         return any(statement.kind == "write" for statement in self.statements)
 
     @cached_property
     def _orders(self) -> tuple[OpenOrder | None, ...]:
-        """The order of each query, asked without its LIMIT; made at the first answer that differs."""
+        """The open order of each query, without its LIMIT; computed when the first answer differs."""
         return tuple(map(open_order, self.statements))
 
     def ordered(self, place: int, params: SqlParams) -> bool:
-        """Returns whether the order of rows counts, for the query at a place."""
+        """Returns whether the order of rows counts for the query at this position."""
         if params.order != "auto":
             return params.order == "yes"
         if params.preset == "spider" and self.stored is None:
@@ -111,7 +111,7 @@ class Gold:
         return self.stored is None and self.statements[place].ordered
 
     def expected(self, database: Database, caps: Caps, watch: Watch) -> Sequence[ResultSet]:
-        """The result of each of the queries on a database. Raises ReferenceFailed, SampleError, Expired."""
+        """The results of all queries on a database. Raises ReferenceFailed, SampleError, Expired."""
         if self.stored is not None:
             return (self.stored,)
 
@@ -122,8 +122,8 @@ class Gold:
         return [_known(RESULTS, database, statement, ask, watch) for statement in self.statements]
 
     def tied(self, place: int, database: Database, got: ResultSet, caps: Caps, watch: Watch) -> ResultSet | None:
-        """The result nearest to an answer's of all that the order of the query at a place leaves open; None if it
-        leaves nothing open, or that cannot be shown.
+        """The result closest to an answer's among those that the order of this query permits; None if the order leaves
+        nothing open, or that cannot be determined.
         """
         order = self._orders[place] if self.statements else None
         if order is None:
@@ -140,7 +140,7 @@ class Gold:
             return None
 
     def written(self, database: Database, caps: Caps, watch: Watch) -> Sequence[Written]:
-        """Returns what each of the statements does to a database. Raises ReferenceFailed, SampleError, Expired."""
+        """Returns the effect of each statement on a database. Raises ReferenceFailed, SampleError, Expired."""
 
         def ask(statement: Statement) -> Written:
             return written(database, statement, self.servers, caps, watch)
@@ -149,7 +149,7 @@ class Gold:
 
 
 def _known(kept: Kept[T], database: Database, statement: Statement, ask: Callable[[Statement], T], watch: Watch) -> T:
-    """Returns what a reference's statement gave on a database: kept, unless it depends on when it is asked."""
+    """Returns the result of a reference's statement on a database, cached unless it depends on the time."""
     key = (database.key, statement.text)
     found = kept.get(key)
     if found is None:
@@ -168,12 +168,12 @@ def _says(result: ResultSet) -> bool:
 
 
 def prepare(reference: SqlReference, params: SqlParams, resources: Databases, watch: Watch) -> Gold:
-    """Read and check a reference, and ask for its result on the first database.
+    """Reads and checks a reference, and runs it on the first database.
 
-    Raises InvalidReference (empty_reference, reference_failed among them), InvalidSample for an unknown database.
+    Raises InvalidReference (including empty_reference and reference_failed), InvalidSample for an unknown database.
     """
     databases = _databases(reference, params, resources)
-    engine_named(databases[0].engine)  # a package that is missing is told first, whatever else is wrong
+    engine_named(databases[0].engine)  # report a missing package before any other error
     statements = tuple(_read(text, databases[0].engine, params) for text in reference.queries)
     stored = None
     if reference.result is not None:
@@ -205,13 +205,13 @@ def prepare(reference: SqlReference, params: SqlParams, resources: Databases, wa
     elif params.empty != "allow":
         results = gold.expected(databases[0], params.caps, watch)
         if not all(_says(result) for result in results):
-            # One of several is enough: any of them may be matched.
+            # One empty result is enough: any of the queries may be matched.
             raise EmptyReference("reference: its result is empty, so every query that finds nothing would be right")
     return gold
 
 
 def _rowless(gold: Gold, watch: Watch) -> bool:
-    """Returns whether the first database is a schema alone."""
+    """Returns whether the first database is only a schema."""
     database = gold.databases[0]
     caps = Caps()
     with CONNECTIONS.session(database, "reference", gold.servers, watch) as session:
@@ -233,7 +233,7 @@ _INSTEAD = {
     "forbidden_function": "; give its rows as reference.result instead",
     "writes": "; params.writes lets statements write",
 }
-"""Hints on what to do about a reference that is refused."""
+"""Hints on how to fix a rejected reference."""
 
 
 def _databases(reference: SqlReference, params: SqlParams, resources: Databases) -> tuple[Database, ...]:
@@ -257,7 +257,7 @@ def _found(named: str | CarriedDatabase, resources: Databases) -> tuple[Database
 
 
 def carried(sent: CarriedDatabase) -> Database:
-    """A database that comes along, as one. Raises InvalidSample."""
+    """Converts a database from a request. Raises InvalidSample."""
     version = hashlib.blake2b(canonical(asdict(sent)).encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
     image = None
     if sent.base64 is not None:

@@ -1,8 +1,8 @@
-"""Statements that must not run: refused before any engine sees them, each with its own reason.
+"""Rejects statements that must not run before any engine sees them, each with its own reason.
 
 The engines enforce the same by their own means (read-only connections, authorizers, roles). The guard adds the reason,
-and catches what no engine's lock distinguishes: functions that write, wait, or look outside. It uses the words of the
-statement as the engine tokenises them (`tokens`), and sqlglot's tree if words alone do not decide.
+and catches what no engine's lock distinguishes: functions that write, wait, or look outside. It works on the
+statement's tokens as the engine reads them (`tokens`), and on sqlglot's tree if tokens alone do not decide.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rewarden_verifiers.sql.tokens import Token
 
 _ALLOWED: Mapping[str, frozenset[str]] = {"sqlite": SQLITE, "duckdb": DUCKDB, "postgres": POSTGRES, "mysql": MYSQL}
 _LOCKED = frozenset(("sqlite", "duckdb"))
-"""Engines whose own locks hold whatever the statement looks like: they may run what sqlglot cannot read."""
+"""Engines whose own locks hold for any statement: they may run statements that sqlglot cannot parse."""
 
 _BY_FIRST = {
     "changes_schema": "drop create alter truncate rename comment vacuum reindex analyze optimize cluster refresh",
@@ -41,7 +41,7 @@ rows select separator sets similar some symmetric then to union unique unpivot u
 within xor
 """
 _KEYWORDS = frozenset(_KEYWORDS_TEXT.split())
-"""Words before a bracket that call nothing."""
+"""Words before a bracket that are not function calls."""
 
 _TYPES_TEXT = """
 bigint binary bit blob bool boolean bpchar char character clob date datetime dec decimal double enum float hugeint int
@@ -49,7 +49,7 @@ integer interval list long map mediumint nchar number numeric nvarchar real set 
 timestamp timestamptz timetz tinyint unsigned varbinary varbit varchar varying year
 """
 _TYPES = frozenset(_TYPES_TEXT.split())
-"""Words before a bracket that name a type, or change a value into it."""
+"""Words before a bracket that name a type or cast a value to it."""
 
 _BARE: Mapping[str, frozenset[str]] = {
     "sqlite": frozenset(),
@@ -77,7 +77,7 @@ _OBJECTS_TEXT = """
 regclass regcollation regconfig regdictionary regnamespace regoper regoperator regproc regprocedure regrole regtype
 """
 _OBJECTS = frozenset(_OBJECTS_TEXT.split())
-"""PostgreSQL's types that look names up in its catalogue."""
+"""PostgreSQL's types that look up names in its catalogue."""
 _FILE = re.compile(
     r".*[/\\*?]|.*\.(?:csv|tsv|txt|parquet|jsonl?|ndjson|db|duckdb|sqlite3?|xlsx|arrow|feather|avro|gz|zst|zip)$",
     re.DOTALL | re.IGNORECASE,
@@ -85,7 +85,9 @@ _FILE = re.compile(
 
 
 class Forbidden(Exception):
-    """A statement that may not run. `reason` is snake_case, for the verdict; `message` says what and why."""
+    """A statement that must not run. `reason` is in snake_case, for the verdict; `message` says what is forbidden and
+    why.
+    """
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -94,7 +96,7 @@ class Forbidden(Exception):
 
 
 def check(statement: Statement, *, writes: bool) -> None:
-    """Raises Forbidden for what may not run. writes: whether INSERT, UPDATE, DELETE and MERGE may.
+    """Raises Forbidden for a statement that must not run. writes: whether INSERT, UPDATE, DELETE and MERGE are allowed.
 
     Reasons: not_a_query, writes, changes_schema, attach, pragma, setting, outside, transaction, procedure, variables,
     forbidden_function, system_tables, other_database, not_understood.
@@ -147,9 +149,9 @@ def _check_words(statement: Statement) -> None:
 
 
 def _check_calls(statement: Statement) -> None:
-    """Every name before a bracket is an allowed function, or else the alias of a table with names for its columns."""
+    """Requires that every name before a bracket is an allowed function, or else a table alias with column names."""
     if statement.tree is None and statement.dialect == "sqlite":
-        return  # its authorizer is asked for every function, by name
+        return  # its authorizer checks every function by name
     unknown: Counter[str] = Counter()
     for name in _called(statement):
         if name.startswith("pragma_"):
@@ -180,14 +182,16 @@ def _called(statement: Statement) -> Iterator[str]:
         elif token.kind == "word":
             before = _text(tokens, place - 1)
             if before == "." and dialect in ("postgres", "mysql") and _text(tokens, place - 2) != "pg_catalog":
-                # A function of the database's own, of whatever name: nobody knows what it does.
+                # A qualified name is a function of the database itself, which could do anything.
                 yield f"{_text(tokens, place - 2)}.{name}"
             elif before == "." or (name not in _KEYWORDS and name not in _TYPES and before != "as"):
                 yield name
 
 
 def _aliases(tree: exp.Expression) -> Iterator[str]:
-    """Names that come before a bracket and call nothing: of derived tables with their columns, and in writes."""
+    """Names before a bracket that call nothing: aliases of derived tables with column names, and target tables of
+    writes.
+    """
     for alias in tree.find_all(exp.TableAlias):
         if alias.args.get("columns") and alias.this is not None:
             yield alias.name.lower()
@@ -214,7 +218,7 @@ def _check_tables(statement: Statement, tree: exp.Expression) -> None:
 
 
 def _text(tokens: Sequence[Token], place: int) -> str:
-    """A word or sign in lower case; nothing for what is quoted, and beyond the ends."""
+    """A word or sign in lower case; an empty text for quoted tokens, and beyond either end."""
     if not 0 <= place < len(tokens):
         return ""
     token = tokens[place]

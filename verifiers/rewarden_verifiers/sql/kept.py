@@ -1,4 +1,4 @@
-"""A worker's store from earlier samples: bounded; the least recently used entry is dropped first."""
+"""A bounded store for a worker's results from earlier samples. The least recently used entry is dropped first."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ T = TypeVar("T")
 
 
 class Kept(Generic[T]):
-    """Values by key, in a unit of `size` (by default their number) at most `most` together, and `largest` each: what is
-    larger is not kept, so that it does not drive out all the rest.
+    """Values by key. `size` measures a value (by default as 1); `most` limits the total, and `largest` a single value,
+    so that a huge one does not evict all others.
     """
 
     def __init__(self, most: int, size: Callable[[T], int] = lambda value: 1, *, largest: int | None = None) -> None:
@@ -22,7 +22,7 @@ class Kept(Generic[T]):
         self._kept: OrderedDict[tuple[str, ...] | str, tuple[T, int]] = OrderedDict()
 
     def get(self, key: tuple[str, ...] | str) -> T | None:
-        """A kept value, or None."""
+        """Returns a stored value, or None."""
         found = self._kept.get(key)
         if found is None:
             return None
@@ -30,7 +30,7 @@ class Kept(Generic[T]):
         return found[0]
 
     def put(self, key: tuple[str, ...] | str, value: T) -> None:
-        """Keep a value, unless it alone is too large."""
+        """Stores a value, unless it alone is too large."""
         size = self._size(value)
         if size > self._largest:
             return

@@ -1,4 +1,4 @@
-"""The statements that make a database that comes as a script or as data, in its engine's dialect."""
+"""The statements that make a database from a script or from data, in its engine's dialect."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from rewarden_verifiers.sql.databases import Database, EngineName, Table
 from rewarden_verifiers.sql.engines.engine import DatabaseFailed
 
 MAKE_CPU_S = 30.0
-"""Seconds of CPU that a script of a request has on an embedded engine."""
+"""The CPU time in seconds of a request's script on an embedded engine."""
 TRUSTED_MAKE_CPU_S = 1800.0
-"""The same of a script of the server's own catalogue."""
+"""The same for a script in the server's own catalogue."""
 MAKE_BYTES = 256 * 1024**2
-"""Bytes that what a script of a request makes may take in this process's memory."""
+"""The maximum memory in bytes of a database made by a request's script."""
 
 
 @dataclass(frozen=True, slots=True)
 class Insert:
-    """Rows for one table: the statement with a place for each value, and the values."""
+    """Rows for one table: the statement with placeholders, and the values."""
 
     text: str
     rows: tuple[tuple[Any, ...], ...]
 
     @property
     def width(self) -> int:
-        """Values in a row."""
+        """The number of values in a row."""
         return len(self.rows[0])
 
     def batch(self, count: int) -> str:
-        """The statement with places for so many rows."""
+        """The statement with placeholders for this many rows."""
         head, words, places = self.text.rpartition(" VALUES ")
         return head + words + ", ".join([places] * count)
 
@@ -47,18 +47,18 @@ _TYPES: dict[EngineName, dict[type, str]] = {
 
 
 def make_cpu_s(database: Database) -> float:
-    """Seconds of CPU that it may take to make a database on an embedded engine."""
+    """The CPU time in seconds for making a database on an embedded engine."""
     return MAKE_CPU_S if database.script_file is None else TRUSTED_MAKE_CPU_S
 
 
 def quoted(name: str, engine: EngineName) -> str:
-    """A name as an identifier."""
+    """Quotes a name as an identifier."""
     mark = "`" if engine == "mysql" else '"'
     return mark + name.replace(mark, mark * 2) + mark
 
 
 def statements_of(database: Database, engine: EngineName) -> Iterator[str | Insert]:
-    """The script as it is, then each table and its rows. Raises DatabaseFailed."""
+    """Yields the script as it is, then each table and its rows. Raises DatabaseFailed."""
     if database.script_file is not None:
         try:
             with open(database.script_file, encoding="utf-8", errors="surrogateescape") as file:
@@ -82,7 +82,7 @@ def statements_of(database: Database, engine: EngineName) -> Iterator[str | Inse
             places = ", ".join([_PLACE[engine]] * width)
             target = quoted(name, engine)
             if _PLACE[engine] == "%s":
-                target = target.replace("%", "%%")  # their drivers read it as the beginning of a place
+                target = target.replace("%", "%%")  # their drivers read % as the beginning of a placeholder
             yield Insert(f"INSERT INTO {target} VALUES ({places})", table.rows)
 
 

@@ -1,4 +1,6 @@
-"""The rules of Spider's and BIRD's own scripts that no parameter of `sql` covers (`preset: spider`, `preset: bird`)."""
+"""The rules of Spider's and BIRD's official scripts that no parameter of `sql` covers (`preset: spider`, `preset:
+bird`).
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,8 @@ _THIS_YEAR = re.compile(r"YEAR\s*\(\s*CURDATE\s*\(\s*\)\s*\)\s*", re.IGNORECASE)
 
 
 def amended(text: str, benchmark: Benchmark | None, dialect: str) -> str:
-    """A query as the benchmark's script runs it. Spider's takes DISTINCT out of both sides, closes the operators that
-    its data part (`> =`), and knows a year. Raises Unreadable.
+    """Returns a query as the benchmark's script runs it. Spider's script removes DISTINCT from both sides, closes up
+    the operators that its data splits (`> =`), and replaces a fixed year. Raises Unreadable.
     """
     if benchmark != "spider":
         return text
@@ -32,14 +34,15 @@ def amended(text: str, benchmark: Benchmark | None, dialect: str) -> str:
 
 
 def orders(text: str) -> bool:
-    """Returns whether the order of rows counts for Spider's script: where the two words stand anywhere in the query,
-    a subquery and a text among it."""
+    """Returns whether the order of rows counts for Spider's script: it does if the two words occur anywhere in the
+    query, even in a subquery or a text.
+    """
     return "order by" in text.lower()
 
 
 def told_apart(expected: ResultSet, got: ResultSet, how: Comparison, benchmark: Benchmark) -> Difference | None:
-    """The difference of two results in the eyes of a benchmark's script, None if they agree there: two without rows do,
-    however many columns they have.
+    """Returns the difference of two results according to a benchmark's script, or None if they agree there. Two results
+    without rows agree however many columns they have.
     """
     if not expected.rows and not got.rows:
         return None
@@ -50,8 +53,9 @@ def told_apart(expected: ResultSet, got: ResultSet, how: Comparison, benchmark: 
 
 
 def _sorted(result: ResultSet) -> ResultSet:
-    """The rows, each with its cells in the order of their texts and types. Spider's script rejects what differs there
-    before it looks further, and so 1 and 1.0, which are equal to it, may be in different places."""
+    """Sorts each row's cells by their texts and types. Spider's script first rejects results that differ after this
+    sorting, so 1 and 1.0, which are equal to it, may end up in different positions.
+    """
     return ResultSet(result.columns, [tuple(sorted(row, key=_written)) for row in result.rows])
 
 

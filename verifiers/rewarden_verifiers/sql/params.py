@@ -99,17 +99,17 @@ class SqlParams:
 
     @cached_property
     def caps(self) -> Caps:
-        """Returns what one statement may take."""
+        """The limits of one statement."""
         return Caps(time_s=self.time_s, rows=self.max_rows, bytes=self.max_bytes, memory_mb=self.memory_mb)
 
     @cached_property
     def wanted(self) -> Sequence[MetricName]:
-        """The metrics to work out, the score's among them."""
+        """The metrics to compute, including the score's."""
         first = () if self.score == "execution" else (self.score,)
         return tuple(dict.fromkeys((*first, *self.metrics)))
 
     def comparison(self, ordered: bool, keys: tuple[int, ...] = ()) -> Comparison:
-        """Returns how results are compared. ordered, keys: see `Comparison`."""
+        """Returns the settings of the comparison. ordered, keys: see `Comparison`."""
         return Comparison(
             ordered=ordered,
             keys=keys,

@@ -12,7 +12,7 @@ from rewarden_verifiers.sql.databases import CarriedDatabase
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredResult:
-    """A stored result: rows, and the names of their columns if names matter."""
+    """A stored result: rows, and column names if they matter."""
 
     rows: tuple[tuple[Any, ...], ...]
     columns: tuple[str, ...] | None = None
@@ -37,7 +37,7 @@ class SqlReference:
 
     @property
     def queries(self) -> Sequence[str]:
-        """The reference's queries; none where the result is stored. Raises InvalidReference."""
+        """The reference's queries; empty if the result is stored. Raises InvalidReference."""
         found = (self.sql,) if isinstance(self.sql, str) else self.sql or ()
         if bool(found) == (self.result is not None):
             raise InvalidReference("reference: give either sql or result", path="reference")

@@ -1,4 +1,4 @@
-"""A parsed statement: its kind, its words, its tree, and the order of its rows."""
+"""A parsed statement: its kind, its tokens, its tree, and the order of its rows."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Kind = Literal["query", "write", "other"]
 _BAD = re.compile("[\0\ud800-\udfff]")
 
 MAX_STATEMENT = 100_000
-"""Characters of a statement that are still read."""
+"""The maximum length of a statement in characters."""
 MAX_WORDS = 20_000
-"""Words and signs of a statement that are still read."""
+"""The maximum number of tokens in a statement."""
 MAX_DEPTH = 200
-"""Brackets within brackets that are still read."""
+"""The maximum nesting depth of brackets."""
 
 QUERIES = frozenset(("select", "with", "values", "from", "table", "pivot", "unpivot", "("))
 WRITES = frozenset(("insert", "update", "delete", "merge", "replace"))
@@ -32,20 +32,21 @@ _PARSED = QUERIES | WRITES
 _OPEN = frozenset("([{")
 _CLOSE = frozenset(")]}")
 _GENERIC = frozenset(("struct", "array", "map", "list"))
-# Where sqlglot tries a word as a type and then as a function, each level doubles its work; so does each JOIN that waits
-# for its ON. DATE(DATE(… 16 deep takes a second.
+# If sqlglot tries a word as a type and then as a function, each level doubles its work; so does each JOIN that waits
+# for its ON. DATE(DATE(… 16 levels deep takes a second.
 _MOST_TRIES = 8
-_MOST_CHAINED = 256  # a[1][1]… and a->b->c… take it the square of their length
+_MOST_CHAINED = 256  # parsing a[1][1]… and a->b->c… takes quadratic time
 
-# It writes to the log what it cannot read, and a policy must not fill that.
+# It logs what it cannot parse, and a policy must not be able to fill the log.
 logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
 
 
 @dataclass(frozen=True, eq=False)
 class Statement:
-    """One statement, without comments. `tree` is None where sqlglot cannot read it, though the engine may; see `guard`.
+    """A single statement, without comments. `tree` is None if sqlglot cannot parse it, though the engine may; see
+    `guard`.
 
-    tokens: its words as the engine cuts them.
+    tokens: its tokens as the engine reads them.
     """
 
     text: str
@@ -55,7 +56,7 @@ class Statement:
 
     @cached_property
     def first(self) -> str:
-        """The first word or sign, in lower case."""
+        """The first token, in lower case."""
         return self.tokens[0].lower if self.tokens else ""
 
     @cached_property
@@ -70,7 +71,7 @@ class Statement:
 
     @cached_property
     def normal(self) -> Sequence[str]:
-        """Its words and signs, without regard to case outside of quotes and to blanks."""
+        """Its tokens, ignoring blanks, and case outside of quotes."""
         return [token.lower if token.kind == "word" else token.text for token in self.tokens]
 
     @cached_property
@@ -81,7 +82,7 @@ class Statement:
     @cached_property
     def _writes_within(self) -> bool:
         if WRITES.isdisjoint(self.words):
-            return False  # as nearly always, without a walk through the tree
+            return False  # the usual case, which needs no walk through the tree
         if self.tree is not None:
             return self.tree.find(exp.Insert, exp.Update, exp.Delete, exp.Merge) is not None
         return any(
@@ -100,7 +101,7 @@ class Statement:
 
 
 def read_statement(text: str, dialect: str) -> Statement:
-    """The one statement of a text, with blanks for its comments and without the semicolon after it.
+    """Parses the only statement in a text; comments are replaced by blanks, and a final semicolon is dropped.
 
     Raises Unreadable.
     """
@@ -118,7 +119,7 @@ def read_statement(text: str, dialect: str) -> Statement:
 
 
 def _one(tokens: list[Token]) -> list[Token]:
-    """The words of the only statement. Raises Unreadable."""
+    """The tokens of the only statement. Raises Unreadable."""
     start, end = 0, len(tokens)
     while end and tokens[end - 1].text == ";" and tokens[end - 1].kind == "sign":
         end -= 1
@@ -133,7 +134,7 @@ def _one(tokens: list[Token]) -> list[Token]:
 
 
 def _quick(tokens: Sequence[Token], dialect: str) -> bool:
-    """Returns whether sqlglot reads it in a time that grows with its length. Raises Unreadable if it is too deep."""
+    """Returns whether sqlglot parses it in linear time. Raises Unreadable if it is nested too deeply."""
     types = _types(dialect)
     tries: list[bool] = []
     joins = costly = chained = 0
@@ -161,7 +162,7 @@ def _quick(tokens: Sequence[Token], dialect: str) -> bool:
 
 @lru_cache(maxsize=4)
 def dialect_named(name: str) -> Dialect:
-    """A dialect of sqlglot's, which would make it anew for each statement."""
+    """Returns one of sqlglot's dialects, cached because sqlglot would create it again for each statement."""
     return Dialect.get_or_raise(name)
 
 
@@ -176,9 +177,9 @@ def _types(dialect: str) -> frozenset[str]:
 
 def _tree(text: str, tokens: Sequence[Token], dialect: str) -> exp.Expression | None:
     if tokens[0].lower == "replace":
-        text = "INSERT " + text[len("replace") :]  # which sqlglot reads as a command
+        text = "INSERT " + text[len("replace") :]  # because sqlglot parses REPLACE as an opaque command
     elif dialect == "duckdb":
-        # DuckDB takes names in backticks, which sqlglot does not know of it.
+        # DuckDB accepts names in backticks, which sqlglot does not expect.
         for token in tokens:
             if text[token.start - tokens[0].start] == "`" and '"' not in token.text:
                 start = token.start - tokens[0].start
@@ -193,8 +194,8 @@ def _tree(text: str, tokens: Sequence[Token], dialect: str) -> exp.Expression | 
 
 
 def _ordered(tokens: Sequence[Token]) -> bool:
-    """Returns whether ORDER BY is in no bracket, except those around the whole: windows, aggregates and subqueries have
-    theirs within some.
+    """Returns whether ORDER BY occurs outside all brackets, except those around the whole: the ORDER BY of windows,
+    aggregates and subqueries is inside brackets.
     """
     depth, closed = 0, len(tokens)
     for place, token in enumerate(tokens):
@@ -213,8 +214,8 @@ def _ordered(tokens: Sequence[Token]) -> bool:
 
 
 def sorted_by(statement: Statement) -> tuple[int, ...]:
-    """The places of the columns that the outermost ORDER BY names, by number, by name or as written; empty if there is
-    none, or where any of them is not among the columns.
+    """The positions of the columns that the outermost ORDER BY names, by number, by name or by expression; empty if
+    there is none, or if any of them is not a column of the result.
 
     Rows that are equal in all of these may be in any order: the query leaves it open.
     """
@@ -236,7 +237,7 @@ def _place(item: exp.Expr, columns: Sequence[exp.Expr], dialect: str) -> int | N
         place = int(item.name) - 1 if not item.is_string and item.name.isdecimal() and len(item.name) < 6 else -1
         return place if 0 <= place < len(columns) else None
     if isinstance(item, exp.Column) and not item.table:
-        # An alias comes before a column of that name.
+        # An alias takes precedence over a column of that name.
         for kind in (exp.Alias, exp.Column):
             named = [
                 place

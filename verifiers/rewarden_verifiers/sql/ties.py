@@ -20,13 +20,13 @@ from rewarden_verifiers.sql.statement import Statement, sorted_by
 
 _MOST_KEYS = 8
 _DIGITS = 6
-"""Digits to which numbers are the same when a row is looked for."""
+"""The number of digits in which numbers must agree when a row is looked up."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenOrder:
-    """A query without its LIMIT. keys: the columns by which it puts rows in order; added: how many of these come after
-    the query's own. start, count: the rows that it gives; count is None if it gives all.
+    """A query without its LIMIT. keys: the columns that it sorts by; added: how many of these follow the query's own
+    columns. start, count: the slice of rows that it returns; count is None if it returns all.
     """
 
     text: str
@@ -36,9 +36,9 @@ class OpenOrder:
     count: int | None
 
     def fitted(self, rows: ResultSet, got: ResultSet) -> ResultSet | None:
-        """The result that is nearest to an answer's, of all that the order leaves open; None where there is one alone.
+        """Returns the result closest to an answer's among those that the order permits; None if there is only one.
 
-        rows: the result of `text`. Linear but for the sorting of rows that tie.
+        rows: the result of `text`. Takes linear time, apart from sorting tied rows.
         """
         width = len(rows.columns) - self.added
         end = len(rows.rows) if self.count is None else min(self.start + self.count, len(rows.rows))
@@ -57,7 +57,7 @@ class OpenOrder:
         return ResultSet(rows.columns[:width], chosen) if tied else None
 
     def _classes(self, rows: Sequence[Sequence[Any]]) -> Iterator[tuple[int, int]]:
-        """The runs of rows that are equal in all keys, as slices."""
+        """Yields the runs of rows that are equal in all keys, as slices."""
         first = 0
         for place in range(1, len(rows) + 1):
             if place == len(rows) or any(rows[place][key] != rows[first][key] for key in self.keys):
@@ -66,7 +66,7 @@ class OpenOrder:
 
 
 def _nearest(pool: list[Any], count: int, places: dict[Any, deque[int]]) -> list[Any]:
-    """So many rows of those that tie: first those that the answer has, as it orders them."""
+    """Chooses this many of the tied rows: first those that the answer has, in its order."""
     had: list[tuple[int, Any]] = []
     others = []
     for row in pool:
@@ -82,13 +82,13 @@ def _nearest(pool: list[Any], count: int, places: dict[Any, deque[int]]) -> list
 
 
 def _signature(row: Sequence[Any]) -> Any:
-    """Returns a key that equal rows share, in whatever order their columns stand."""
+    """Returns a key that equal rows share, regardless of the order of their columns."""
     return tuple(sorted(f"{cell:.{_DIGITS}g}" if isinstance(cell, (float, Decimal)) else str(cell) for cell in row))
 
 
 def open_order(statement: Statement) -> OpenOrder | None:
-    """The query of a statement whose outermost ORDER BY is asked without its LIMIT; None for one that has none, or
-    whose order cannot be shown beside its columns.
+    """Returns the query of a statement with an outermost ORDER BY, without its LIMIT; None if it has no such order, or
+    if the sort keys cannot be selected next to its columns.
     """
     tree = statement.tree
     if not isinstance(tree, (exp.Select, exp.SetOperation)) or tree.args.get("order") is None:
@@ -116,8 +116,8 @@ def open_order(statement: Statement) -> OpenOrder | None:
 
 
 def _bounds(tree: Any) -> tuple[int, int | None]:
-    """The first row that a query gives, and how many; None for all. Raises ValueError if these are not plain numbers,
-    or a share of the rows.
+    """Returns the first row that a query returns, and the number of rows; None for all. Raises ValueError if these are
+    not plain numbers, or a percentage is given.
     """
     offset, limit = tree.args.get("offset"), tree.args.get("limit")
     start = int(offset.expression.name) if offset is not None else 0

@@ -1,8 +1,8 @@
-"""The words of a statement, tokenised as its engine does.
+"""Tokenises a statement as its engine does.
 
 sqlglot tokenises all dialects nearly alike. Where an engine differs, text that sqlglot takes for a comment or a string
 can run: in MySQL, `--` without a following space does not begin a comment, and PostgreSQL's comments nest. Forbidden
-words are therefore found here, and comments are removed before anything else reads the statement.
+words are therefore found here, and comments are removed before anything else parses the statement.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Kind = Literal["word", "quoted", "string", "number", "variable", "sign"]
 
 
 class Unreadable(Exception):
-    """A text that is something other than one statement.
+    """The text is not exactly one statement.
 
     `reason`: no_answer, several_statements, statement_too_long, too_deep, bad_characters, executable_comment,
     syntax_error.
@@ -28,8 +28,9 @@ class Unreadable(Exception):
 
 
 class Token(NamedTuple):
-    """A word and where it stands: from `start` to before `end`. `text` is as written, and for quoted names and strings
-    what is between the quotes; `lower` the same in lower case, which all who look at it ask for."""
+    """A token and its position, from `start` to before `end`. `text` is as written; for quoted names and strings it is
+    the content of the quotes. `lower` is the same in lower case.
+    """
 
     kind: Kind
     text: str
@@ -39,11 +40,11 @@ class Token(NamedTuple):
 
 
 _WORD = r"[A-Za-z_\x80-\U0010ffff][A-Za-z0-9_$\x80-\U0010ffff]*"
-# DuckDB takes all of Unicode's spaces for spaces.
+# DuckDB treats all of Unicode's spaces as white space.
 _WIDE = r"(?:[A-Za-z_]|[^\x00-\x7f\s])(?:[A-Za-z0-9_$]|[^\x00-\x7f\s])*"
 _NUMBER = r"0[xX][0-9A-Fa-f_]+|(?:[0-9][0-9_]*(?:\.[0-9_]*)?|\.[0-9][0-9_]*)(?:[eE][+-]?[0-9]+)?"
-# A doubled quote stands for itself; the lookahead keeps half of one from closing a string that is never closed.
-# Nothing here repeats a group possessively: before Python 3.11.5 such a group may miss its end (CPython gh-106052).
+# A doubled quote stands for a quote; the lookahead keeps half of one from closing an unterminated string. Nothing here
+# repeats a group possessively: before Python 3.11.5 such a group may miss its end (CPython gh-106052).
 _PLAIN = r"'[^']*+(?:''[^']*+)*'(?!')"
 _ESCAPED = r"'[^'\\]*+(?:(?:\\.|'')[^'\\]*+)*'(?!')"
 _DOUBLE = r'"[^"\\]*+(?:(?:\\.|"")[^"\\]*+)*"(?!")'
@@ -54,7 +55,7 @@ _LINE = r"--[^\n\r]*+"
 _BLOCK = r"/\*[^*]*+\*++(?:[^/*][^*]*+\*++)*/"
 _SIGN = r"::|->>|->|:=|."
 
-# In PostgreSQL the escapes of an E string go on in the parts that follow on further lines.
+# In PostgreSQL, the escapes of an E string also apply to its continuations on further lines.
 _CONTINUED = rf"[eE]{_ESCAPED}(?:\s*+(?:{_LINE}\s*+)*{_ESCAPED})*"
 
 _PATTERNS: dict[str, dict[str, str]] = {
@@ -111,18 +112,18 @@ def _pattern(dialect: str) -> re.Pattern[str]:
 
 
 def cut(text: str, dialect: str) -> tuple[str, list[Token]]:
-    """The text with blanks for its comments, and its words. Linear in the text.
+    """Returns the text with comments blanked out, and its tokens. Takes linear time.
 
-    Raises Unreadable for a string, a quoted name or a comment that does not end, and for a comment that MySQL runs.
+    Raises Unreadable for an unterminated string, quoted name or comment, and for a comment that MySQL executes.
     """
     pattern = _pattern(dialect)
     tokens: list[Token] = []
     clean: list[str] = []
-    done = 0  # up to where `clean` goes: what stands as it is, is taken over in one piece
+    done = 0  # how far `clean` reaches: unchanged text is copied in one piece
     place: int | None = 0
     while place is not None:
         from_, place = place, None
-        for match in pattern.finditer(text, from_):  # without gaps: a sign is any character
+        for match in pattern.finditer(text, from_):  # no gaps: any character matches as a sign
             kind = match.lastgroup
             if kind in _AS_THEY_ARE:
                 word = match.group()
@@ -163,7 +164,7 @@ def _token(kind: str, text: str, start: int) -> Token:
 
 
 def end_of_comment(text: str, start: int) -> int | None:
-    """Returns where a comment ends that begins at a place and can contain others; None if it is never closed."""
+    """Returns the end of a comment that can contain others; None if it is never closed."""
     depth = 0
     for mark in _NESTED.finditer(text, start):
         depth += 1 if mark.group() == "/*" else -1

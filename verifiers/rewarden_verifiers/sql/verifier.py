@@ -32,7 +32,7 @@ from rewarden_verifiers.sql.writing import differs, written
 
 
 def warm() -> None:
-    """Load the engines that are installed, and each dialect's parser, before workers are forked."""
+    """Loads the installed engines, and each dialect's parser, before workers are forked."""
     for name in get_args(EngineName):
         with contextlib.suppress(MissingDependency):
             engine_named(name)
@@ -64,14 +64,14 @@ def sql(response: str, prepared: Gold, params: SqlParams, watch: Watch) -> Outco
     except SampleError:
         raise
     except BaseException:
-        # Interrupted anywhere: no connection is in a state that anybody knows.
+        # An interruption may have left the connections in any state.
         CONNECTIONS.close()
         raise
 
 
 @dataclass
 class _Judgement:
-    """One response under judgement."""
+    """The judgement of one response."""
 
     gold: Gold
     params: SqlParams
@@ -103,7 +103,7 @@ class _Judgement:
         try:
             return self._judged(statement, database)
         except QueryFailed as failed:
-            # The engine's words may repeat the statement's.
+            # The engine's message may quote the statement, so the reason decides.
             flags = ("too_expensive",) if failed.reason in _LIMITS else ()
             return self._zero(failed.reason, failed.message, flags=flags, statement=statement)
 
@@ -135,7 +135,7 @@ class _Judgement:
         apart = None not in differences
         if apart and not self.gold.rowless:
             return self._differs(differences[0], expected[0], got, values, self._how(0))
-        # An answer that is as one of several references here and as another one there is as none of them.
+        # An answer must match the same reference on all databases: matching a different one on each does not count.
         left = [place for place, found in enumerate(differences) if found is None or self.gold.rowless]
         for number, other in enumerate(self._others(statement), start=2):
             theirs = list(self.gold.expected(other, self.params.caps, self.watch))
@@ -144,7 +144,7 @@ class _Judgement:
             place, left = left[0], [place for place in left if told[place] is None]
             if not left:
                 self.evidence["differs_on"] = {"database": other.id, "place": number}
-                # Partial credit is what the answer earns where it earns least: a lucky match must not pay.
+                # Partial credit is the lower of both databases' values: a lucky match must not pay.
                 least = self._metrics(statement, place, theirs[place], ours)
                 values = {name: min(value, least[name]) for name, value in values.items()}
                 why = "differs_on_another_database"
@@ -156,15 +156,17 @@ class _Judgement:
         return self._outcome(True, values)
 
     def _untested(self, statement: Statement) -> bool:
-        """Returns whether mutation was asked for and could make no database, for a query other than the references'.
+        """Returns whether mutation was requested but could not make any database, for a query other than the
+        references'.
 
-        That is never the response's doing: where its query alone is in the way, it is judged on the reference's.
+        That is never the response's doing: if only its query is in the way, it is judged on the databases made for the
+        reference.
         """
         made = len(self.gold.databases) > 1 or self.evidence.get("mutations") != 0
         return not made and all(statement.normal != reference.normal for reference in self.gold.statements)
 
     def _others(self, statement: Statement) -> Iterator[Database]:
-        """The databases on which the answers must agree too: the suite's, then mutated ones."""
+        """The databases on which answers must agree as well: the suite's, then mutated ones."""
         yield from self.gold.databases[1:]
         if self.params.mutations:
             made = mutated(self.gold, statement, self.params, self.watch)
@@ -178,8 +180,8 @@ class _Judgement:
             return session.query(statement.text, self.params.caps, self.watch)
 
     def _differences(self, expected: list[ResultSet], got: ResultSet, database: Database) -> list[Difference | None]:
-        """Returns what tells an answer from each expected result. Where rows tie in a reference's order, the result
-        that it leaves open and the answer has takes the place of the one that the engine happened to give.
+        """Returns the difference between an answer and each expected result. If the reference's order has ties, the
+        permitted result that matches the answer replaces the one that the engine happened to return.
         """
         preset = self.params.preset
         if preset is not None:
@@ -195,7 +197,7 @@ class _Judgement:
         return found
 
     def _how(self, place: int) -> Comparison:
-        """Returns how results are compared with those of the reference's query at a place."""
+        """Returns the comparison settings for the reference's query at this position."""
         keys = sorted_by(self.gold.statements[place]) if self.gold.statements else ()
         return self.params.comparison(self.gold.ordered(place, self.params), keys)
 
@@ -248,8 +250,9 @@ class _Judgement:
         flags: Sequence[str] = (),
         statement: Statement | None = None,
     ) -> Outcome:
-        """No result to compare. Of a statement that was let run, and failed, the metrics of its text remain as parts
-        (Reasoning-SQL pays them for queries that do not run); the score is 0 whatever it is made of.
+        """The outcome without a result to compare. If a permitted statement failed, the metrics of its text are still
+        reported as parts (Reasoning-SQL pays for these even if a query fails); the score is 0 whatever the option
+        `score` says.
         """
         values: dict[str, float] = dict.fromkeys(self.params.wanted, 0.0)
         if statement is not None and self.gold.statements and not self.gold.writes:

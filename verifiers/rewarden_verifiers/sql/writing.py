@@ -1,8 +1,8 @@
-"""Statements that write: judged by the tables' content afterwards.
+"""Statements that write: judged by the content of the tables afterwards.
 
 The reference's statement and the answer's each run on a separate throw-away copy, in one transaction, with foreign keys
-enforced (also in SQLite, where they are off by default). Then all tables are compared as multisets of rows, because a
-statement's own count of rows can be the same for different rows. Rows that it returns (RETURNING) are also compared.
+enforced (also in SQLite, where they are off by default). Then all tables are compared as multisets of rows, because
+statements that change different rows can report the same count. Rows that they return (RETURNING) are compared as well.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rewarden_verifiers.sql.make import quoted
 from rewarden_verifiers.sql.statement import Statement
 
 State = Mapping[str, ResultSet]
-"""Tables by name; their rows in no order."""
+"""Maps table names to their rows, in no particular order."""
 
 _STANDARD = (
     "SELECT table_schema, table_name FROM information_schema.tables"
@@ -36,7 +36,7 @@ _NOTHING = ResultSet((), [])
 
 
 class StateUnknown(SampleError):
-    """The outcome of a statement's writes cannot be told: the tables hold more than may be read, or cannot be read."""
+    """The outcome of a statement's writes is unknown: the tables exceed the limits, or cannot be read."""
 
     fault = "verifier"
     reason = "state_unknown"
@@ -51,13 +51,13 @@ class Written:
 
     @property
     def size(self) -> int:
-        """Rows, and one a table."""
+        """The number of rows, plus one per table."""
         return len(self.tables) + sum(len(rows.rows) for rows in self.tables.values())
 
 
 @dataclass(frozen=True, slots=True)
 class WriteDifference:
-    """The first table in which two writes differ (None: what they returned), and how."""
+    """The first table in which two writes differ (None: the rows that they returned), and how."""
 
     table: str | None
     how: Difference
@@ -68,7 +68,7 @@ class WriteDifference:
 def written(
     database: Database, statement: Statement | None, servers: Mapping[str, str], caps: Caps, watch: Watch
 ) -> Written:
-    """Returns what a statement does to a copy of a database; None: the database as it is.
+    """Returns the effect of a statement on a copy of a database; without a statement, the database as it is.
 
     Raises QueryFailed if the statement fails, SampleError if there is no copy or it cannot be read, Expired.
     """
@@ -85,10 +85,11 @@ def written(
 
 
 def state(session: Session, engine: EngineName, caps: Caps, watch: Watch) -> State:
-    """All tables, whole. Raises StateUnknown if together they hold more than `caps` lets one result hold; Expired.
+    """Returns all tables in full. Raises StateUnknown if together they exceed the limits that `caps` sets for one
+    result; Expired.
 
-    Views are left out (but for MySQL, whose catalogue no statement may read), and so is what a virtual table of SQLite
-    or the engine keeps for itself.
+    Views are left out (except in MySQL, whose catalogue no statement may read), and so is the internal data of virtual
+    tables in SQLite or of the engine.
     """
     try:
         found: dict[str, ResultSet] = {}
@@ -103,7 +104,7 @@ def state(session: Session, engine: EngineName, caps: Caps, watch: Watch) -> Sta
 
 
 def _places(session: Session, engine: EngineName, caps: Caps, watch: Watch) -> list[str]:
-    """The tables, as statements name them."""
+    """The tables, as statements refer to them."""
     if engine == "mysql":
         return [quoted(name, engine) for name in session.schema()]
     rows = session.query(_TABLES[engine], caps, watch).rows
@@ -115,9 +116,9 @@ def _places(session: Session, engine: EngineName, caps: Caps, watch: Watch) -> l
 
 
 def differs(expected: Sequence[Written], got: Written, how: Comparison) -> WriteDifference | None:
-    """Returns how what was done differs from the first of what was expected; None if it is as any of them.
+    """Returns the difference between a write and the first expected one; None if it equals any of them.
 
-    how: its tolerances count; tables are compared without order, with duplicates, by position.
+    how: only its tolerances apply; tables are compared without order, with duplicates, by position.
     """
     how = replace(how, ordered=False, duplicates=True, columns="position")
     found = [_difference(item, got, how) for item in expected]

@@ -1,1 +1,1 @@
-"""The comparison of two results: whether they agree, and where they differ."""
+"""Compares two results: whether they agree, and where they differ."""

@@ -1,4 +1,4 @@
-"""The pairing of the answer's columns with those of the reference, if their positions or names do not determine it."""
+"""Pairs the answer's columns with those of the reference, if positions or names do not determine the pairs."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from rewarden_verifiers.sql.comparison.matching import Work
 from rewarden_verifiers.sql.comparison.settings import Comparison
 
 _WORK = 4_000_000
-"""Cells that `closest` looks at."""
+"""The number of cells that `closest` examines."""
 
 
 def by_name(expected: Sequence[Column], got: Sequence[Column]) -> Pairs:
-    """Each expected column with the one of its name among those got, case aside; of equal names the first is the first.
-    Without those that are missing."""
+    """Pairs each expected column with the column of the same name, ignoring case. Repeated names are paired in order.
+    Missing columns are left out.
+    """
     named: dict[str, list[Column]] = {}
     for column in reversed(got):
         named.setdefault(column.name.casefold(), []).append(column)
@@ -25,24 +26,25 @@ def by_name(expected: Sequence[Column], got: Sequence[Column]) -> Pairs:
 
 
 def likeliest(expected: Sequence[Column], got: Sequence[Column], how: Comparison) -> Pairs:
-    """Columns paired as they are compared: by position, by name, or each with the one that shares most values."""
+    """Pairs columns the way they are compared: by position, by name, or with the column that shares most values."""
     if how.columns == "position":
         return list(zip(expected, got, strict=True))
     return by_name(expected, got) if how.columns == "name" else [pair for pair, _ in closest(expected, got, how)]
 
 
 def arrangement(expected: Sequence[Column], got: Sequence[Column], how: Comparison, work: Work) -> Pairs | None:
-    """The expected columns, each with another one of those got, so that the rows agree; None if no way was found.
+    """Pairs each expected column with a different one of the answer's so that the rows agree; None if no such pairing
+    was found.
 
-    Columns that cannot belong together by their values alone are told apart first. What remains is tried in turn, each
-    step only where the rows agree so far. Raises matching.Exhausted, though an arrangement may exist.
+    Columns are first ruled out by their values alone. The remaining pairings are tried column by column, as long as the
+    rows agree so far. Raises matching.Exhausted, although a pairing may exist.
     """
     twins = _twins(got)
     candidates = _candidates(expected, got, how, work)
     _narrow(candidates, expected, got, how, twins, work)
     if not all(candidates):
         return None
-    # Where the order of rows counts, rows agree exactly where their columns do; else the rows have to be looked at.
+    # If order counts, rows agree exactly if their columns do; otherwise, entire rows must be compared.
     together = not (how.ordered and how.duplicates)
     order = sorted(range(len(expected)), key=lambda place: len(candidates[place]))
     chosen: list[int] = []
@@ -70,8 +72,9 @@ def arrangement(expected: Sequence[Column], got: Sequence[Column], how: Comparis
 def closest(
     expected: Sequence[Column], got: Sequence[Column], how: Comparison
 ) -> list[tuple[tuple[Column, Column], int]]:
-    """Columns paired, those with most values in common first, and how many these are; in the expected order. By
-    position where to look would be too much work."""
+    """Pairs columns greedily by the number of values in common, and returns that number for each pair, in the expected
+    order. Pairs by position if that would be too much work.
+    """
     if len(expected) * len(got) * max(len(expected[0].cells), len(got[0].cells)) > _WORK:
         return [(pair, common([pair], how)) for pair in zip(expected, got, strict=False)]
     found = sorted(
@@ -89,12 +92,12 @@ def closest(
 
 
 def common(pairs: Pairs, how: Comparison) -> int:
-    """Returns how many rows of the paired columns both sides have, duplicates counted."""
+    """Returns the number of rows that the paired columns have in common, counting duplicates."""
     return matching.shared(*shaped_rows(pairs, how), how.tolerance)
 
 
 def _choices(candidates: Sequence[int], taken: Sequence[int], twins: Sequence[int]) -> Iterator[int]:
-    """The candidates that are free; of equal columns one, since what fails with one fails with all."""
+    """Yields the free candidates, but only one of several equal columns: if one fails, they all fail."""
     used, seen = set(taken), set()
     for place in candidates:
         if place not in used and twins[place] not in seen:
@@ -103,15 +106,15 @@ def _choices(candidates: Sequence[int], taken: Sequence[int], twins: Sequence[in
 
 
 def _twins(columns: Sequence[Column]) -> list[int]:
-    """For each column a number that equal columns share."""
+    """Numbers the columns such that equal columns share a number."""
     numbers: dict[Hashable, int] = {}
     return [numbers.setdefault(tuple(column.keys(column.dated)), len(numbers)) for column in columns]
 
 
 def _candidates(expected: Sequence[Column], got: Sequence[Column], how: Comparison, work: Work) -> list[Sequence[int]]:
-    """For each expected column those whose values agree with its own, taken alone."""
+    """Returns, for each expected column, the columns whose values agree with it when compared alone."""
     if not how.duplicates:
-        how = replace(how, ordered=False)  # which rows are first of their kind depends on the other columns
+        how = replace(how, ordered=False)  # which rows are duplicates depends on the other columns
     plain: dict[Hashable, list[int]] = {}
     special = []
     for place, column in enumerate(got):
@@ -143,8 +146,9 @@ def _narrow(
     twins: Sequence[int],
     work: Work,
 ) -> None:
-    """Drop candidates whose values do not agree when seen beside those of the columns that are settled already, until
-    that settles no more."""
+    """Rules out candidates whose values disagree when compared together with the columns that are already settled,
+    until nothing more is settled.
+    """
     settled = 0
     while all(candidates):
         sure = [place for place, found in enumerate(candidates) if _settled(place, found, expected, got, twins)]
@@ -174,23 +178,25 @@ def _narrow(
 def _settled(
     place: int, found: Sequence[int], expected: Sequence[Column], got: Sequence[Column], twins: Sequence[int]
 ) -> bool:
-    """Returns whether only one column, or several equal ones, can be that at a place, and all are compared exactly."""
+    """Returns whether a column has only one candidate, or several equal ones, and all of them are compared exactly."""
     return len({twins[other] for other in found}) == 1 and not any(map(_special, (expected[place], got[found[0]])))
 
 
 def _numbered(columns: Sequence[Column], numbers: dict[Hashable, int]) -> list[int]:
-    """For each row a number that rows with the same values in these columns share."""
+    """Numbers the rows such that rows with the same values in these columns share a number."""
     rows = zip(*(column.keys(False) for column in columns), strict=True)
     return [numbers.setdefault(row, len(numbers)) for row in rows]
 
 
 def _special(column: Column) -> bool:
-    """Returns whether a column may agree with one of other values: within a tolerance, or as dates."""
+    """Returns whether a column may agree with one of different values: within a tolerance, or as dates."""
     return column.fractions or column.dated
 
 
 def _signature(column: Column, how: Comparison, beside: Sequence[int] | None = None) -> Hashable:
-    """Returns what is equal for two columns exactly where they agree: alone, or beside the numbers of their rows."""
+    """Returns a key that is equal for two columns if and only if they agree, either alone or together with the numbers
+    of their rows.
+    """
     keys: Sequence[Hashable] = column.keys(False)
     if beside is not None:
         keys = list(zip(beside, keys, strict=True))

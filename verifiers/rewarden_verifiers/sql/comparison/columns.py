@@ -1,4 +1,4 @@
-"""The columns of a result, and whether rows made of them agree."""
+"""The columns of a result, and whether the rows that they form agree."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from rewarden_verifiers.sql.engines.engine import ResultSet
 
 
 class Column:
-    """One column. Its cells are read when they are first asked for, and kept."""
+    """A column. Its cells are converted on first use and cached."""
 
     def __init__(self, cells: Sequence[Any], folded: bool, name: str = "") -> None:
         self.name = name
@@ -42,14 +42,14 @@ class Column:
         return self._keys[dated]
 
     def shapes(self, dated: bool) -> tuple[Sequence[Key] | None, Sequence[Any]]:
-        """The cells with their numbers apart; see `Reading.shapes`."""
+        """The cells' keys without their numbers, and the numbers; see `Reading.shapes`."""
         if dated not in self._shapes:
             self._shapes[dated] = Reading(self._folded, dated).shapes(self.cells, self._kinds)
         return self._shapes[dated]
 
 
 Pairs = Sequence[tuple[Column, Column]]
-"""Columns of the one result, each with the one of the other's that it is compared with."""
+"""Columns of one result, each with the column of the other that it is compared with."""
 
 
 def columns_of(result: ResultSet, folded: bool) -> list[Column]:
@@ -61,7 +61,7 @@ def columns_of(result: ResultSet, folded: bool) -> list[Column]:
 
 
 def agree(pairs: Pairs, how: Comparison, work: Work) -> bool:
-    """Returns whether the rows that the paired columns make agree. Raises matching.Exhausted."""
+    """Returns whether the rows formed by the paired columns agree. Raises matching.Exhausted."""
     if not pairs:
         return True
     exact = not any(_inexact(pair, how) for pair in pairs)
@@ -91,7 +91,7 @@ def key_rows(pairs: Pairs) -> tuple[list[tuple[Key, ...]], list[tuple[Key, ...]]
 
 
 def shaped_rows(pairs: Pairs, how: Comparison) -> tuple[list[Row], list[Row]]:
-    """The rows of both sides with the numbers that may differ a little taken out."""
+    """The rows of both sides, with the numbers that have a tolerance separated out."""
     sides = _Rows(len(pairs[0][0].cells)), _Rows(len(pairs[0][1].cells))
     for pair, (one, other, dated) in zip(pairs, _read(pairs), strict=True):
         if not _inexact(pair, how):
@@ -110,7 +110,7 @@ def shaped_rows(pairs: Pairs, how: Comparison) -> tuple[list[Row], list[Row]]:
 
 
 class _Rows:
-    """Rows under way: columns of keys, of numbers, and of several numbers for each cell."""
+    """Rows under construction: columns of keys, of numbers, and of several numbers per cell."""
 
     def __init__(self, size: int) -> None:
         self._size = size

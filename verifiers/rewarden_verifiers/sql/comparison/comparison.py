@@ -1,4 +1,4 @@
-"""Agreement of two results."""
+"""Decides whether two results agree."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from rewarden_verifiers.sql.engines.engine import ResultSet
 Difference = Literal["column_count", "column_names", "row_count", "values", "order", "duplicates"]
 
 WORK = 20_000_000
-"""Cells that one comparison looks at beyond the first time: about two seconds."""
+"""The number of cells that one comparison examines beyond the first pass: about two seconds."""
 
 _ALIKE = 16
 
 
 def difference(expected: ResultSet, got: ResultSet, how: Comparison) -> Difference | None:
-    """Returns what tells the two apart; None if they agree.
+    """Returns the difference between two results, or None if they agree.
 
-    `order` and `duplicates` say that the rows are the same but for that; else it is the first of `Difference` that
-    holds. Results so much alike that a bounded search finds no way to match them (thousands of rows that are all near
-    one another, dozens of columns of the same values) count as different: never the other way round. Never raises.
+    `order` and `duplicates` mean that the rows are otherwise the same; else the first difference in the order of
+    `Difference` is returned. If results are so similar that a bounded search cannot match them (thousands of rows that
+    are all close to each other, dozens of columns with the same values), they count as different, never as equal. Never
+    raises.
     """
     if not how.fits(len(expected.columns), len(got.columns)):
         return "column_count"
@@ -56,8 +57,9 @@ def difference(expected: ResultSet, got: ResultSet, how: Comparison) -> Differen
 
 
 def _identical(expected: ResultSet, got: ResultSet, how: Comparison) -> bool:
-    """Returns whether the rows are equal as they are, a short way to the usual answer: what Python holds equal is equal
-    here too. Not for rows whose hashes are made to be alike (multiples of 2^61 - 1), which would be slow to count.
+    """Returns whether the rows are equal in Python, which implies that they agree: a shortcut for the most common case.
+    It is skipped for rows whose hashes were made to collide (multiples of 2^61 - 1), because counting them would be
+    slow.
     """
     if how.columns == "name" or len(expected.columns) != len(got.columns):
         return False
@@ -72,12 +74,12 @@ def _identical(expected: ResultSet, got: ResultSet, how: Comparison) -> bool:
             and Counter(map(hash, expected.rows)) == hashes
             and Counter(expected.rows) == Counter(got.rows)
         )
-    except (ArithmeticError, RecursionError, TypeError):  # a signalling NaN; a list, and one nested too deep
+    except (ArithmeticError, RecursionError, TypeError):  # a signalling NaN; a list, or one nested too deeply
         return False
 
 
 def _tied(chosen: Pairs | None, how: Comparison) -> bool:
-    """Of results with the same rows: whether those stand in another order only where the reference leaves it open."""
+    """Returns whether results with the same rows differ only in an order that the reference leaves open."""
     if chosen is None or not how.keys or not how.duplicates or max(how.keys) >= len(chosen):
         return False
     return agree([chosen[place] for place in how.keys], how, Work(WORK))

@@ -1,9 +1,9 @@
-"""Rows whose numbers may differ a little, matched one to one.
+"""Matches rows one to one if their numbers may differ within a tolerance.
 
-Nearness is not transitive, so rows cannot be rounded and counted: 0.49 and 0.51 can agree but round differently. The
+Closeness is not transitive, so rows cannot be rounded and counted: 0.49 and 0.51 can agree but round differently. The
 numbers close to a number form an interval whose ends grow with it, so in one dimension the sorted lists agree item by
-item if they agree at all. In more dimensions, rows fall into separate clusters, each a bipartite matching with bounded
-work.
+item if they agree at all. In several dimensions, rows are split into independent clusters, and each is a bipartite
+matching with bounded work.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from rewarden_verifiers.sql.comparison.values import Key, Number, Tolerance
 
 Numbers = tuple[Number, ...]
 Row = tuple[Key, Numbers]
-"""A row with its numbers taken out, and the numbers."""
+"""A row without its numbers, and the numbers."""
 
 
 class Exhausted(Exception):
-    """The work is spent: the results are too much alike to say in time whether they agree."""
+    """The work budget is spent: the results are too similar to decide in time whether they agree."""
 
 
 class Work:
-    """The work that may still be done, in steps of about the cost of one cell."""
+    """The remaining work budget. One step costs about as much as one cell."""
 
     def __init__(self, steps: int) -> None:
         self._left = steps
@@ -38,21 +38,21 @@ class Work:
 
 
 def in_order(left: Sequence[Row], right: Sequence[Row], tolerance: Tolerance) -> bool:
-    """Returns whether the rows agree place by place."""
+    """Returns whether the rows agree position by position."""
     return len(left) == len(right) and all(
         one[0] == other[0] and _near(one[1], other[1], tolerance) for one, other in zip(left, right, strict=True)
     )
 
 
 def one_to_one(left: Sequence[Row], right: Sequence[Row], tolerance: Tolerance, work: Work) -> bool:
-    """Returns whether every row of the one side has a row of its own on the other that agrees. Raises Exhausted."""
+    """Returns whether the rows can be matched one to one. Raises Exhausted."""
     return len(left) == len(right) and all(
         len(ours) == len(theirs) and _matched(ours, theirs, tolerance, work) for ours, theirs in _groups(left, right)
     )
 
 
 def covered(left: Sequence[Row], right: Sequence[Row], tolerance: Tolerance, work: Work) -> bool:
-    """Returns whether every row of either side agrees with some row of the other. Raises Exhausted."""
+    """Returns whether every row on either side agrees with some row on the other. Raises Exhausted."""
     return all(
         _all_near(ours, theirs, tolerance, work) and _all_near(theirs, ours, tolerance, work)
         for ours, theirs in _groups(left, right)
@@ -60,9 +60,9 @@ def covered(left: Sequence[Row], right: Sequence[Row], tolerance: Tolerance, wor
 
 
 def alone(left: Sequence[Row], right: Sequence[Row], tolerance: Tolerance) -> tuple[list[int], list[int]]:
-    """Places of rows of either side for which no row of the other is left, duplicates counted.
+    """Returns the positions of rows on each side that have no counterpart on the other, counting duplicates.
 
-    A fast approximation where several rows are near one: each takes the first that is free among few neighbours.
+    A fast approximation if several rows are close to one: each takes the first free one among a few neighbours.
     """
     groups: dict[Key, tuple[list[_Placed], list[_Placed]]] = {}
     for side, rows in enumerate((left, right)):
@@ -80,7 +80,7 @@ _Placed = tuple[Numbers, int]
 
 
 def _unpaired(left: list[_Placed], right: list[_Placed], tolerance: Tolerance) -> tuple[list[int], list[int]]:
-    """Both are sorted."""
+    """Returns the unpaired rows of two sorted sides."""
     left, right = _unequal(left, right)
     ordered = [numbers for numbers, _ in right]
     used: set[int] = set()
@@ -96,7 +96,7 @@ def _unpaired(left: list[_Placed], right: list[_Placed], tolerance: Tolerance) -
 
 
 def _unequal(left: list[_Placed], right: list[_Placed]) -> tuple[list[_Placed], list[_Placed]]:
-    """Both without the rows that the other has exactly so. Both are sorted."""
+    """Removes rows that both sides have exactly. Both sides are sorted."""
     rest: tuple[list[_Placed], list[_Placed]] = ([], [])
     one = other = 0
     while one < len(left) and other < len(right):
@@ -112,12 +112,12 @@ def _unequal(left: list[_Placed], right: list[_Placed]) -> tuple[list[_Placed], 
 
 
 _LOOK = 64
-"""Neighbours that `alone` looks at."""
+"""The number of neighbours that `alone` examines."""
 
 
 def _neighbours(ordered: list[Numbers], numbers: Numbers, tolerance: Tolerance) -> range:
-    """Returns where rows near these may stand: all that the first number permits, or those about its place in sorted
-    order.
+    """Returns the positions where close rows can be: all that the first number permits, or, if there are too many,
+    those around its place in sorted order.
     """
     if not numbers:
         return range(0)
@@ -135,7 +135,7 @@ def _near(one: Numbers, other: Numbers, tolerance: Tolerance) -> bool:
 
 
 def _groups(left: Sequence[Row], right: Sequence[Row]) -> Iterator[tuple[list[Numbers], list[Numbers]]]:
-    """The numbers of both sides by the rest of the row. Two shapes that are equal hold as many numbers."""
+    """Groups the numbers of both sides by the rest of the row. Equal shapes have equally many numbers."""
     found: dict[Key, tuple[list[Numbers], list[Numbers]]] = {}
     for side, rows in enumerate((left, right)):
         for shape, numbers in rows:
@@ -170,7 +170,7 @@ def _matched(left: list[Numbers], right: list[Numbers], tolerance: Tolerance, wo
 
 
 def _mixed(left: list[Numbers], right: list[Numbers]) -> bool:
-    """Returns whether there are whole numbers, of which two agree only where they are equal: sorted order proves
+    """Returns whether whole numbers are present. Two of them agree only if they are equal, so sorted order proves
     nothing.
     """
     return any(type(row[0]) is int for row in left) and any(type(row[0]) is int for row in right)
@@ -179,7 +179,7 @@ def _mixed(left: list[Numbers], right: list[Numbers]) -> bool:
 def _clusters(
     left: list[Numbers], right: list[Numbers], axis: int, tolerance: Tolerance
 ) -> list[tuple[list[Numbers], list[Numbers]]]:
-    """Both sides cut where, along an axis, nothing on this side of the cut is near anything on that."""
+    """Splits both sides along an axis, wherever nothing below the split is close to anything above it."""
     both = sorted(
         [(row[axis], 0, row) for row in left] + [(row[axis], 1, row) for row in right],
         key=lambda item: item[0],
@@ -187,7 +187,7 @@ def _clusters(
     parts: list[tuple[list[Numbers], list[Numbers]]] = []
     before: Number | None = None
     for value, side, row in both:
-        # As floats: whole numbers, of which two agree only where they are equal, are links in a chain like others.
+        # As floats: although two whole numbers agree only if they are equal, they connect other numbers.
         if before is None or not tolerance.near(float(before), value):
             parts.append(([], []))
         parts[-1][side].append(row)
@@ -196,10 +196,10 @@ def _clusters(
 
 
 def _bipartite(left: list[Numbers], right: list[Numbers], tolerance: Tolerance, work: Work) -> bool:
-    """Returns whether there is a perfect matching: augmenting paths, breadth first. Both are sorted."""
+    """Returns whether a perfect matching exists, using augmenting paths, breadth first. Both sides are sorted."""
     firsts = [row[0] for row in right]
     edges: dict[int, list[int]] = {}
-    taken: dict[int, int] = {}  # place on the right: place on the left
+    taken: dict[int, int] = {}  # position on the right to position on the left
 
     def near(place: int) -> list[int]:
         if place not in edges:
@@ -235,7 +235,7 @@ def _bipartite(left: list[Numbers], right: list[Numbers], tolerance: Tolerance, 
 
 
 def _all_near(left: list[Numbers], right: list[Numbers], tolerance: Tolerance, work: Work) -> bool:
-    """Returns whether each of the left is near some of the right."""
+    """Returns whether each row on the left is close to some row on the right."""
     if not left or not right:
         return not left
     if not left[0]:
@@ -259,7 +259,7 @@ def _window(sorted_values: list[Number], value: Number, tolerance: Tolerance) ->
 
 
 def shared(left: Sequence[Row], right: Sequence[Row], tolerance: Tolerance) -> int:
-    """Returns how many rows of the one side find one of their own on the other."""
+    """Returns how many rows of one side can be matched with a distinct row of the other."""
     if not any(numbers for _, numbers in left) or not any(numbers for _, numbers in right):
         return sum((Counter(left) & Counter(right)).values())
     return len(left) - len(alone(left, right, tolerance)[0])

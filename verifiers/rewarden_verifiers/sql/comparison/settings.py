@@ -1,4 +1,4 @@
-"""The settings of a comparison: what counts as a difference between two results."""
+"""The settings of a comparison: which differences between two results count."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ from typing import Literal
 from rewarden_verifiers.sql.comparison.values import Tolerance
 
 SURPLUS = 16
-"""Columns that an answer may have beside the reference's under `subset`: a row of two thousand guesses (`count(*) * 0 +
-1`, `count(*) * 0 + 2`, …) holds whatever number is asked for."""
+"""The maximum number of surplus columns under `subset`: a row of two thousand guesses (`count(*) * 0 + 1`, `count(*) *
+0 + 2`, …) contains any number that is asked for.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
     """The rules by which results are compared; see `SqlParams`.
 
-    ordered: rows are compared place by place. keys: the columns that the reference puts its rows in order by, where
-    they are known: rows that are equal in these may be in any order (under `position` and `name`, with duplicates).
-    duplicates: equal rows are counted; else each result is the set of its rows (ordered: by where each stands first).
-    abs, rel: two numbers agree that differ by at most `abs`, or `rel` times the greater of the two, unless both are
-    whole and of a type that holds whole numbers exactly. folded: texts without case and white space at the ends.
+    ordered: rows are compared position by position. keys: the columns that the reference sorts by, if known: rows that
+    are equal in these can be in any order (under `position` and `name`, with duplicates). duplicates: equal rows are
+    counted; otherwise each result is a set of rows (ordered by first occurrence, if order counts). abs, rel: two
+    numbers agree if they differ by at most `abs`, or by `rel` times the greater of the two, unless both are whole and
+    of an exact integer type. folded: ignores the case of texts and white space at their ends.
     """
 
     ordered: bool = False
@@ -33,11 +34,11 @@ class Comparison:
 
     @property
     def tolerance(self) -> Tolerance:
-        """The distance by which numbers may lie apart."""
+        """The tolerance for numbers."""
         return Tolerance(self.abs, self.rel)
 
     def fits(self, expected: int, got: int) -> bool:
-        """Returns True if an answer of so many columns can agree with so many expected ones."""
+        """Returns whether an answer with this many columns can agree with the expected number."""
         if self.columns == "subset":
             return expected <= got <= expected + SURPLUS
         return expected == got

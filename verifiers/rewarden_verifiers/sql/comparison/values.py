@@ -1,9 +1,9 @@
-"""Cells as values that compare the same for every engine.
+"""Converts cells to values that compare the same for every engine.
 
 Numbers are numbers: 2 = 2.0 = Decimal('2.00') = TRUE, to the last digit; NaN equals NaN. Text is text: '5' is not 5.
 Dates, times, intervals and UUIDs equal the ISO texts in which SQLite stores them, but only if one of the two columns
-has real ones: a date then equals its midnight. Two columns of texts are compared as texts. Lists and structures are
-equal part by part; the order of a structure's names does not count.
+has real ones: a date then equals its midnight. Two text columns are compared as texts. Lists and structures are equal
+part by part; the order of a structure's names does not count.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 from uuid import UUID
 
 Key = Hashable
-"""A stand-in for a cell: equal keys, equal values."""
+"""A hashable stand-in for a cell: cells are equal if their keys are."""
 
 _WORD = 2**63
 _DIGITS = 100_000
@@ -41,18 +41,18 @@ class _Mark(enum.Enum):
 
 
 NUMBER: Key = _Mark.NUMBER
-"""The stand-in for a number that was taken out."""
+"""The placeholder for a number that was separated out."""
 
 Number = int | float
-"""A finite number, within the range of floats. An int where its type holds whole numbers exactly."""
+"""A finite number in the range of floats. An int if its type represents whole numbers exactly."""
 
 Shape = tuple[Key, tuple[Number, ...]]
-"""A cell with its numbers taken out, and the numbers."""
+"""A cell without its numbers, and the numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """The distance by which numbers may lie apart. Two whole numbers (of types that hold them exactly) may not."""
+    """The tolerance for numbers. Two whole numbers (of exact integer types) have none."""
 
     abs: float
     rel: float
@@ -61,46 +61,48 @@ class Tolerance:
         return self.abs > 0 or self.rel > 0
 
     def near(self, one: Number, other: Number) -> bool:
-        """Returns whether two numbers agree. Symmetric, not transitive; what is near a number that is not whole is an
-        interval, whose ends grow with it.
+        """Returns whether two numbers agree. Symmetric but not transitive. The numbers close to one that is not whole
+        form an interval whose ends grow with it.
         """
         if type(one) is int and type(other) is int:
             return one == other
         return math.isclose(one, other, rel_tol=self.rel, abs_tol=self.abs)
 
     def reach(self, value: Number) -> float:
-        """No number that is near lies further away than this."""
+        """An upper bound on the distance of close numbers."""
         if self.rel >= 1:
             return math.inf
-        # A hair more than the definition, for what rounding takes.
+        # Slightly more than the definition, to allow for rounding.
         return max(self.abs, abs(value) * self.rel / (1 - self.rel)) * (1 + 1e-9) + 5e-324
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The way in which cells are read. folded: texts without case and white space at the ends. dated: texts that hold a
-    date, a time, an interval or a UUID are read as that."""
+    """The way to read cells. folded: ignores the case of texts and white space at their ends. dated: texts that contain
+    a date, a time, an interval or a UUID are read as one.
+    """
 
     folded: bool = False
     dated: bool = False
 
     def keys(self, cells: Sequence[Any], kinds: frozenset[type]) -> Sequence[Key]:
-        """The keys of cells, whose types are known."""
+        """The keys of cells, given their types."""
         changed = str in kinds and (self.dated or self.folded)
         if not changed and kinds <= _AS_THEY_ARE | _NUMBERS and _ordinary(cells, kinds):
             return cells
         return [self.key(cell) for cell in cells]
 
     def shapes(self, cells: Sequence[Any], kinds: frozenset[type]) -> tuple[Sequence[Key] | None, Sequence[Any]]:
-        """Of cells, whose types are known: the keys with the numbers taken out, and the numbers of each. None instead
-        of the keys where every cell is a number; then it stands for itself."""
+        """The keys of cells without their numbers, and the numbers of each cell, given the cells' types. If every cell
+        is a number, the keys are None, and each number stands for itself.
+        """
         if kinds <= _NUMBERS and _ordinary(cells, kinds):
             return None, cells
         found = [self.shape(cell) for cell in cells]
         return [shape for shape, _ in found], [numbers for _, numbers in found]
 
     def key(self, cell: Any) -> Key:
-        """Returns what stands for a cell. Never raises."""
+        """Returns the key of a cell. Never raises."""
         kind = type(cell)
         if kind is float:
             return _float(cell)
@@ -117,7 +119,7 @@ class Reading:
         return self._other(cell)
 
     def shape(self, cell: Any) -> Shape:
-        """The cell's key with the numbers taken out, and the numbers. Never raises."""
+        """The cell's key without its numbers, and the numbers. Never raises."""
         number = _number(cell)
         if number is not None:
             return NUMBER, (number,)
@@ -153,8 +155,9 @@ class Reading:
 
 
 def _parts(cell: Any) -> Iterator[Any]:
-    """The leaves of a list or structure, between marks. Flat, without recursion: a value nested ten thousand times is
-    compared like any other."""
+    """The leaves of a list or structure, between marks. It does not recurse, so a value nested ten thousand levels deep
+    is compared like any other.
+    """
     stack = [cell]
     while stack:
         item = stack.pop()
@@ -172,7 +175,7 @@ def _parts(cell: Any) -> Iterator[Any]:
 
 
 def kinds_of(cells: Iterable[Any]) -> frozenset[type]:
-    """The types of cells, and of what their lists and structures hold."""
+    """The types of cells, including those inside lists and structures."""
     found = frozenset(map(type, cells))
     if any(issubclass(kind, (list, tuple, Mapping)) for kind in found):
         found |= {type(part) for cell in cells for part in _parts(cell)}
@@ -180,26 +183,26 @@ def kinds_of(cells: Iterable[Any]) -> frozenset[type]:
 
 
 def holds_dates(kinds: frozenset[type]) -> bool:
-    """Returns whether these types are those of real dates, times, intervals or UUIDs, among others."""
+    """Returns whether the types include dates, times, intervals or UUIDs."""
     return any(issubclass(kind, _DATED) for kind in kinds)
 
 
 def holds_fractions(kinds: frozenset[type]) -> bool:
-    """Returns whether these types are those of numbers that need not be whole, among others."""
+    """Returns whether the types include numbers that need not be whole."""
     return any(issubclass(kind, (float, Decimal)) for kind in kinds)
 
 
 def _ordinary(cells: Sequence[Any], kinds: frozenset[type]) -> bool:
-    """Returns whether every number is finite and of 64 bits, and so its own key."""
+    """Returns whether all numbers are finite and fit into 64 bits, so that each is its own key."""
     if kinds.isdisjoint(_NUMBERS):
         return True
     numbers = cells if kinds <= _NUMBERS else [cell for cell in cells if type(cell) in _NUMBERS]
-    # The sum is finite but for a NaN, which no comparison finds.
+    # The sum is finite unless there is a NaN, which comparisons do not detect.
     return min(numbers) >= -_WORD and max(numbers) <= _WORD and math.isfinite(sum(numbers))
 
 
 def _number(cell: Any) -> Number | None:
-    """A finite number, as far as floats reach; what lies beyond is compared exactly."""
+    """A finite number in the range of floats. Numbers beyond it are compared exactly."""
     kind = type(cell)
     if kind is float:
         return cell if math.isfinite(cell) else None
@@ -214,8 +217,8 @@ def _number(cell: Any) -> Number | None:
         return None
 
 
-# Keys of numbers. Python's hash of a number is its remainder by 2^61 - 1: whoever answers 100,000 multiples of that
-# would make a table of them quadratic. No more than a handful of 64-bit numbers share one; beyond, the key is a text.
+# Keys of numbers. Python's hash of a number is its remainder modulo 2^61 - 1, so a dictionary of 100,000 multiples of
+# that takes quadratic time. Only a handful of 64-bit numbers share a hash; for larger numbers, the key is a text.
 
 
 def _int(cell: int) -> Key:

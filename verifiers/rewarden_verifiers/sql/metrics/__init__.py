@@ -1,1 +1,1 @@
-"""Partial credit: how far an answer agrees with the reference."""
+"""Partial credit: measures how far an answer agrees with the reference."""

@@ -1,4 +1,4 @@
-"""Partial credit: how far an answer agrees with the reference."""
+"""Partial credit: measures how far an answer agrees with the reference."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ METRICS: tuple[MetricName, ...] = get_args(MetricName)
 
 
 class CostUnknown(SampleError):
-    """The engine does not tell how much it worked, so that `efficiency` has no number."""
+    """The engine does not report the cost of a query, so `efficiency` is undefined."""
 
     reason = "cost_unknown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """An answer and the reference, run on the same database. reference: None if its result was stored."""
+    """An answer and the reference, run on the same database. reference: None if its result is stored."""
 
     expected: ResultSet
     got: ResultSet
@@ -52,33 +52,33 @@ class Pair:
 
 
 def work_out(names: Sequence[MetricName], pair: Pair) -> dict[str, float]:
-    """The named metrics of a pair, each from 0 to 1.
+    """Computes the named metrics of a pair, each from 0 to 1.
 
     cell_precision, cell_recall, cell_f1, row_f1, column_f1, soft_f1, tuple_cardinality: see `Overlap`. ngrams,
     linking_tables, linking_columns, clauses, exact_set: see `statement_metrics`; all but the first are 0 for an answer
-    that cannot be read. efficiency: the reference's cost by the answer's (`ResultSet.cost`), at most 1; 0 if the
-    results differ.
+    that cannot be parsed. efficiency: the reference's cost divided by the answer's (`ResultSet.cost`), at most 1; 0 if
+    the results differ.
 
     Raises InvalidParams if one needs the reference's statement and the reference is a stored result, InvalidReference
-    where it needs to be read and cannot be, CostUnknown.
+    if it cannot be parsed but must be, CostUnknown.
     """
     work = _Work(pair)
     return {name: float(_METRICS[name](work)) for name in names}
 
 
 OF_TEXTS: frozenset[MetricName] = frozenset({"linking_tables", "linking_columns", "ngrams", "clauses", "exact_set"})
-"""Metrics that compare statements, whatever these answer."""
+"""Metrics that compare statements, whatever their results."""
 
 
 def of_texts(names: Sequence[MetricName], reference: Statement, answer: Statement) -> dict[str, float]:
-    """The named metrics of `OF_TEXTS` for an answer that gave no result. Raises as `work_out`."""
+    """Computes the metrics of `OF_TEXTS` for an answer without a result. Raises as `work_out`."""
     nothing = ResultSet((), [])
     return work_out(names, Pair(expected=nothing, got=nothing, reference=reference, answer=answer, how=Comparison()))
 
 
 @dataclass
 class _Work:
-    """A pair, and what several metrics need of it."""
+    """A pair, with values that several metrics share."""
 
     pair: Pair
 

@@ -1,4 +1,4 @@
-"""The extent to which two results agree: partial credit from the queries' results.
+"""Partial credit from the agreement of two results.
 
 Every measure counts with multiplicity, so repeating a right cell a thousand times, dumping the whole database or adding
 a thousand columns earns nothing beyond the cells that the reference has.
@@ -23,7 +23,7 @@ _LOOK = 4
 
 
 class Overlap:
-    """The part that two results have in common."""
+    """The agreement of two results."""
 
     def __init__(self, expected: ResultSet, got: ResultSet, how: Comparison) -> None:
         self._how = how
@@ -32,12 +32,12 @@ class Overlap:
             self._expected, self._got = _distinct(expected, how), _distinct(got, how)
 
     def cells(self) -> tuple[float, float]:
-        """Precision and recall of cells, wherever they stand: the shares of those got that are expected, and of those
-        expected that were got.
+        """Precision and recall of cells, regardless of their position: the share of the answer's cells that are
+        expected, and the share of expected cells in the answer.
 
-        QATCH (Papicchio et al., NeurIPS 2023) and Think2SQL (arXiv 2504.15077) take sets of values: there a value that
-        is right once is right always, and all of the database has a recall of 1 at no cost for its repetitions. Here
-        each cell is used once. Not rounded to three places.
+        QATCH (Papicchio et al., NeurIPS 2023) and Think2SQL (arXiv 2504.15077) use sets of values: a value that is
+        right once is right everywhere, and dumping the whole database gets a recall of 1 without a penalty for
+        repetitions. Here each cell is used once. Not rounded to three places.
         """
         ours, theirs = self._cells()
         if not ours.cells or not theirs.cells:
@@ -46,10 +46,10 @@ class Overlap:
         return shared / len(theirs.cells), shared / len(ours.cells)
 
     def rows(self) -> float:
-        """F1 of rows, duplicates counted, in whatever order.
+        """F1 of rows, counting duplicates, in any order.
 
-        Columns are compared as the option `columns` has it; under `any` and `subset` each with the one that it has
-        most values in common with. A row is right as a whole or not at all; so columns too few or too many leave none
+        Columns are paired according to the option `columns`; under `any` and `subset`, each with the one that shares
+        most values. A row is either right as a whole or wrong, so with too few or too many columns no row is right
         (under `subset`: too few, or far too many).
         """
         if not self._expected.rows or not self._got.rows:
@@ -66,8 +66,9 @@ class Overlap:
         return _f1(common(pairs, self._how), len(self._got.rows), len(self._expected.rows))
 
     def columns(self) -> float:
-        """F1 of columns: each counts as far as its values, in whatever order, agree with those of another one on the
-        other side (shared values by the greater number of rows). By name under `name`, else whichever fits best."""
+        """F1 of columns. Each counts by how far its values agree with those of its counterpart, in any order (shared
+        values divided by the larger number of rows). Columns are paired by name under `name`, else by best fit.
+        """
         if not self._expected.rows or not self._got.rows:
             return float(not self._expected.rows and not self._got.rows)
         if (bare := self._without_columns()) is not None:
@@ -81,14 +82,15 @@ class Overlap:
         return _f1(sum(found) / most, len(theirs), len(ours))
 
     def soft(self) -> float:
-        """Soft F1 of BIRD's mini-dev (bird-bench/mini_dev, evaluation_f1.py): rows are compared in pairs, by the cells
-        they share in whatever column; each pair gives its shares of matched, surplus and missing cells (of the number
-        of expected columns), a row without a partner a whole one of surplus or missing.
+        """Soft F1 of BIRD's mini-dev (bird-bench/mini_dev, evaluation_f1.py). Rows are compared in pairs by the cells
+        that they share, in any column. Each pair contributes its shares of matched, surplus and missing cells (relative
+        to the number of expected columns); a row without a partner counts fully as surplus or missing.
 
-        Three differences. A cell of a row matches once (there `SELECT a, a, a` matches three times, and a thousand
-        times drive the score to 1). Duplicate rows are dropped only under `duplicates=False`. And rows are paired by
-        place only where their order counts; else equal ones first, then those that share rare cells, so that the order
-        in which an engine happens to answer does not change the score.
+        There are three differences. A cell of a row matches only once (in the original, `SELECT a, a, a` matches three
+        times, and a thousand repetitions push the score to 1). Duplicate rows are dropped only under
+        `duplicates=False`. And rows are paired by position only if their order counts; otherwise equal rows are paired
+        first, then rows that share rare cells, so that the score does not depend on the order in which an engine
+        happens to return rows.
         """
         if not self._expected.rows or not self._got.rows:
             return float(not self._expected.rows and not self._got.rows)
@@ -108,25 +110,25 @@ class Overlap:
         return 2 * matched / (2 * matched + surplus + missing)
 
     def sizes(self) -> float:
-        """QATCH's tuple cardinality: the smaller number of rows by the greater. It says nothing about what is in
-        them."""
+        """QATCH's tuple cardinality: the smaller number of rows divided by the larger. It ignores their content."""
         sizes = sorted((len(self._expected.rows), len(self._got.rows)))
         return sizes[0] / sizes[1] if sizes[1] else 1.0
 
     def _without_columns(self) -> float | None:
-        """The score where a side has no columns (PostgreSQL: `SELECT FROM t`): rows of nothing differ in number only.
-        None if both have some."""
+        """The score if a side has no columns (PostgreSQL: `SELECT FROM t`): such rows differ only in number. None if
+        both sides have columns.
+        """
         if self._expected.columns and self._got.columns:
             return None
         return float(len(self._expected.columns) == len(self._got.columns) and self.sizes() == 1.0)
 
     def _cells(self) -> tuple[Column, Column]:
-        """All cells of each side, as one column."""
+        """All cells of each side as a single column."""
         ours, theirs = (tuple(chain.from_iterable(side.rows)) for side in (self._expected, self._got))
         return Column(ours, self._how.folded), Column(theirs, self._how.folded)
 
     def _comparable_rows(self) -> tuple[list[tuple[Key, ...]], list[tuple[Key, ...]]]:
-        """The rows of both sides as keys; numbers got that are near an expected one stand as that."""
+        """The rows of both sides as keys. The answer's numbers that are close to an expected one are replaced by it."""
         left, right = ([row[0] for row in rows] for rows in key_rows([self._cells()]))
         known = {key for key in left if isinstance(key, (int, float))}
         numbers = sorted(known)
@@ -174,7 +176,9 @@ def _common_cells(one: tuple[Key, ...], other: tuple[Key, ...]) -> int:
 
 
 def _paired(left: list[tuple[Key, ...]], right: list[tuple[Key, ...]]) -> list[tuple[tuple[Key, ...], tuple[Key, ...]]]:
-    """Equal rows, then each other row with one of few that share its rarest cells. Does not depend on the order."""
+    """Pairs equal rows, then each remaining row with one of a few that share its rarest cells. The input order does not
+    matter.
+    """
     counts = Counter(left), Counter(right)
     equal = counts[0] & counts[1]
     pairs = [(row, row) for row in equal.elements()]

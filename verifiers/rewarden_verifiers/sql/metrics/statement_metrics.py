@@ -1,4 +1,6 @@
-"""The similarity of two statements: by clauses, with names resolved as far as the statement allows, or as texts."""
+"""The similarity of two statements, as texts or by clauses. For the latter, names are resolved as far as the statement
+allows.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +25,10 @@ COMPONENTS = ("select", "where", "group", "having", "order", "and_or", "set_oper
 """Spider's components of a statement (Yu et al., 2018; taoyds/spider, evaluation.py)."""
 
 MOST_NODES = 5000
-"""Nodes of a tree that is still taken apart."""
+"""The maximum number of nodes of a tree that is analysed."""
 
 Link = tuple[str | None, str]
-"""A column, with its table where the statement tells."""
+"""A column, with its table if the statement determines it."""
 
 _WORDS: tuple[tuple[type[exp.Expression], str], ...] = ((exp.Not, "not"), (exp.In, "in"), (exp.Like, "like"))
 _LONG = 200
@@ -35,8 +37,8 @@ _SETS = ((exp.Union, "union"), (exp.Except, "except"), (exp.Intersect, "intersec
 
 @dataclass(frozen=True, slots=True)
 class Anatomy:
-    """A statement's parts. tables: those that it names, as often as it does, CTEs not among them. columns: those that
-    it names. parts: the units of each of `COMPONENTS`, constants replaced by a mark and aliases by what they stand for.
+    """The parts of a statement. tables: the tables it names, with repetitions, without CTEs. columns: the columns it
+    names. parts: the units of each of `COMPONENTS`, with constants replaced by a mark and aliases by their meaning.
     """
 
     tables: Counter[str]
@@ -45,7 +47,7 @@ class Anatomy:
 
 
 def anatomy(statement: Statement) -> Anatomy | None:
-    """The statement taken apart; None if it cannot be read, is nested too deep, or has more than `MOST_NODES`."""
+    """Analyses a statement; None if it cannot be parsed, is nested too deeply, or has more than `MOST_NODES`."""
     if not isinstance(statement.tree, exp.Query):
         return None
     try:
@@ -58,9 +60,9 @@ def anatomy(statement: Statement) -> Anatomy | None:
 
 
 def likeness(reference: Anatomy, answer: Anatomy) -> float:
-    """The mean F1 over the components that either has.
+    """The mean F1 over the components that either statement has.
 
-    Spider counts a component as right or wrong; here it counts as far as its units agree.
+    Spider counts a component as right or wrong; here it counts by how far its units agree.
     """
     found = []
     for name in COMPONENTS:
@@ -71,18 +73,18 @@ def likeness(reference: Anatomy, answer: Anatomy) -> float:
 
 
 def same(reference: Anatomy, answer: Anatomy) -> bool:
-    """Spider's exact set match without values: every component is equal, and the tables are."""
+    """Spider's exact set match without values: all components and the tables are equal."""
     return reference.parts == answer.parts and reference.tables == answer.tables
 
 
 def linked_tables(reference: Anatomy, answer: Anatomy) -> float:
-    """F1 of the tables that the two name (schema linking)."""
+    """F1 of the tables that the statements name (schema linking)."""
     one, other = set(reference.tables), set(answer.tables)
     return 2 * len(one & other) / (len(one) + len(other)) if one or other else 1.0
 
 
 def linked_columns(reference: Anatomy, answer: Anatomy) -> float:
-    """F1 of the columns that the two name. One whose table the statement does not tell agrees with that name in any."""
+    """F1 of the columns that the statements name. A column without a known table agrees with that name in any table."""
     one, other = set(reference.columns), set(answer.columns)
     if not one and not other:
         return 1.0
@@ -102,7 +104,7 @@ def linked_columns(reference: Anatomy, answer: Anatomy) -> float:
 
 
 def _resolved(tree: exp.Expression) -> tuple[Counter[str], frozenset[Link]]:
-    """The tables and columns named."""
+    """The tables and columns that a statement names."""
     tables: Counter[str] = Counter()
     columns: set[Link] = set()
     scopes = {id(scope.expression): scope for scope in traverse_scope(cast(Any, tree))}
@@ -111,13 +113,13 @@ def _resolved(tree: exp.Expression) -> tuple[Counter[str], frozenset[Link]]:
         sources[place] = {name.lower(): source for name, source in scope.sources.items()}
         selected = [source for _, source in scope.selected_sources.values()]
         tables.update(source.name.lower() for source in selected if isinstance(source, exp.Table))
-        # An unqualified column is that of the only table or CTE that there is.
+        # An unqualified column belongs to the only table or CTE, if there is just one.
         sources[place][""] = selected[0] if len(selected) == 1 else None
         if isinstance(scope.expression, exp.Select) and any(
             isinstance(item, exp.Star) for item in scope.expression.expressions
         ):
             columns.update((source.name.lower(), "*") for source in selected if isinstance(source, exp.Table))
-    # Not scope.columns, which climbs from each column to its query: a WHERE of a thousand ORs is a thousand deep.
+    # scope.columns climbs from each column to its query, and a WHERE with a thousand ORs is a thousand levels deep.
     waiting: list[tuple[Any, int]] = [(tree, id(tree))]
     while waiting:
         node, place = waiting.pop()
@@ -165,7 +167,7 @@ def _parts(tree: exp.Expression, dialect: Dialect) -> Mapping[str, Counter[str]]
         for place, item in enumerate(order.expressions if order is not None else ()):
             way = "desc" if item.args.get("desc") else "asc"
             keywords.update(("order", way))
-            # With its place: the second thing to sort by is another matter than the first.
+            # Include the position: the second sort key is not the same as the first.
             parts["order"][f"{place} {named.unit(item.this)} {way}"] += 1
     for join in select.args.get("joins") or ():
         if join.args.get("on") is not None:
@@ -178,7 +180,7 @@ def _parts(tree: exp.Expression, dialect: Dialect) -> Mapping[str, Counter[str]]
 
 
 class _Named:
-    """The columns of a SELECT, to be named by alias or number in its other clauses."""
+    """The columns of a SELECT, which other clauses refer to by alias or number."""
 
     def __init__(self, select: exp.Select, dialect: Dialect) -> None:
         self._dialect = dialect
@@ -190,7 +192,7 @@ class _Named:
                 self.by_alias[item.alias.lower()] = self.units[-1]
 
     def unit(self, item: exp.Expression) -> str:
-        """An expression of GROUP BY or ORDER BY."""
+        """Returns the unit of an expression in GROUP BY or ORDER BY."""
         if isinstance(item, exp.Literal) and not item.is_string and item.name.isdecimal() and len(item.name) < 6:
             place = int(item.name)
             if 1 <= place <= len(self.units):
@@ -199,7 +201,7 @@ class _Named:
 
 
 def _conditions(tree: exp.Expression, connectors: Counter[str] | None, keywords: set[str]) -> Iterator[exp.Expression]:
-    """The conditions that AND and OR join."""
+    """The conditions that are joined by AND and OR."""
     waiting: list[Any] = [tree]
     while waiting:
         item = waiting.pop()
@@ -217,7 +219,7 @@ def _conditions(tree: exp.Expression, connectors: Counter[str] | None, keywords:
 
 
 def _unit(item: exp.Expression, dialect: Dialect, by_alias: Mapping[str, str] | None = None) -> str:
-    """An expression as text: without qualifiers and constants, names in lower case."""
+    """An expression as text, without qualifiers and constants, with names in lower case."""
 
     def plain(node: Any) -> Any:
         if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star):
@@ -235,22 +237,22 @@ def _unit(item: exp.Expression, dialect: Dialect, by_alias: Mapping[str, str] | 
     text = str(copy.transform(plain, copy=False).sql(dialect=dialect, comments=False)).lower()
     if len(text) <= _LONG:
         return text
-    # An alias of something long that is named ten thousand times would make a text of gigabytes.
+    # A long alias that is used ten thousand times would expand to gigabytes of text.
     return text[:_LONG] + hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=12).hexdigest()
 
 
 def ngrams(reference: Statement, answer: Statement) -> float:
-    """Jaccard index of the bigrams of tokens, counted as often as they stand there (least by greatest number).
+    """Jaccard index of the bigrams of tokens, with multiplicity (minimum count over maximum count).
 
-    The n-gram similarity of Reasoning-SQL (arXiv 2503.23157), with bigrams counted rather than taken as a set, so that
-    repeating a right piece costs. Case, white space, comments and quotes of names do not count; of texts they do.
+    The n-gram similarity of Reasoning-SQL (arXiv 2503.23157), but with counts instead of sets, so that repeating a
+    right fragment costs. Case, white space, comments and quotes around names do not count; in texts they do.
     """
     left, right = _bigrams(reference), _bigrams(answer)
     return (left & right).total() / (left | right).total()
 
 
 def _bigrams(statement: Statement) -> Counter[tuple[str, str]]:
-    # The ends are tokens too, so that a statement of one token has bigrams.
+    # The ends count as tokens, so that a statement of one token has bigrams.
     return Counter(pairwise(("", *_tokens(statement), "")))
 
 

@@ -1,1 +1,1 @@
-"""Databases made from another one, on which a lucky match does not pass."""
+"""Generates variants of a database, on which a query that matched by luck fails."""

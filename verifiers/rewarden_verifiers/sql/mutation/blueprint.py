@@ -1,4 +1,6 @@
-"""The part of a database that some queries see, without its rows: its tables' definitions and declarations."""
+"""The part of a database that some queries see, without its rows: the definitions of its tables, and their
+constraints.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from rewarden_verifiers.sql.databases import Database, EngineName
 from rewarden_verifiers.sql.engines.engine import Caps, Column, QueryFailed, Schema, Session
 
 MOST_TABLES = 12
-"""Tables that mutated databases may have: with more, making them would take longer than it is worth."""
+"""The maximum number of tables in mutated databases: making more would take too long for the benefit."""
 
 _CATALOGUE = {
     "sqlite": "SELECT sql FROM sqlite_schema WHERE type IN ('table', 'view', 'index') AND sql IS NOT NULL",
@@ -27,12 +29,12 @@ _CATALOGUE = {
 
 
 class Impossible(Exception):
-    """No other database can be made of this one; the message says why."""
+    """No variant of this database can be made; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A foreign key, declared or evident: columns, and those of the parent in which their values must be found."""
+    """A foreign key, declared or inferred: its columns, and the parent's columns that must contain their values."""
 
     columns: tuple[str, ...]
     parent: str
@@ -41,8 +43,8 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A table. unique: sets of columns whose values together stand there once. frozen: columns that a CHECK, a computed
-    column or an index over expressions speaks of; they keep the values that they have together in some real row.
+    """A table. unique: sets of columns whose combined values are unique. frozen: columns used in a CHECK, a computed
+    column or an index on an expression; they keep a combination of values from some real row.
     """
 
     name: str
@@ -54,8 +56,8 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Blueprint:
-    """script: what makes the tables, and the views on them. parts: the tables, parents before children. strict: whether
-    any column but keys is declared NOT NULL, so that the others may be taken at their word.
+    """script: makes the tables and the views on them. parts: the tables, parents before children. strict: whether any
+    column other than a key is declared NOT NULL, so that the absence of NOT NULL is meaningful.
     """
 
     script: str
@@ -73,9 +75,11 @@ class _Definition:
 
 
 def blueprint(database: Database, session: Session, words: Collection[str], caps: Caps, watch: Watch) -> Blueprint:
-    """Returns what there is under the words of some queries: each table and view so named, and all that these rest on.
+    """Returns the part of a database that the words of some queries refer to: every table and view that they name, and
+    all tables that these depend on.
 
-    Raises Impossible: for a table that no statement at hand makes (virtual ones among them), for too many.
+    Raises Impossible if there are too many tables, or one is not made by an available statement (such as a virtual
+    table).
     """
     tables = session.schema()
     schema = {name.lower(): columns for name, columns in tables.items()}
@@ -83,7 +87,7 @@ def blueprint(database: Database, session: Session, words: Collection[str], caps
     definitions = [_definition(text, database.engine) for text in _definitions(database, session, caps, watch)]
     made = {item.name: item for item in definitions if item.kind in ("TABLE", "VIEW")}
     wanted = [name for name in schema if name in words]
-    for name in wanted:  # grows while it is walked
+    for name in wanted:  # grows during the iteration
         definition = made.get(name)
         if definition is None:
             raise Impossible(f"how {name} was made is not known")
@@ -109,7 +113,9 @@ def blueprint(database: Database, session: Session, words: Collection[str], caps
 
 
 def _text(engine: EngineName, part: Part, made: _Definition) -> str:
-    """DuckDB refuses rows that point to rows of the same INSERT; what points where is kept by those who make rows."""
+    """The text of a definition. DuckDB rejects rows that refer to rows of the same INSERT, so a table that refers to
+    itself loses its foreign keys; the code that makes rows enforces them.
+    """
     if engine != "duckdb" or made.tree is None or all(link.parent.lower() != made.name for link in part.links):
         return made.text
     tree = made.tree.copy()
@@ -131,7 +137,7 @@ def _definitions(database: Database, session: Session, caps: Caps, watch: Watch)
 
 
 def _schema_statements(script: str, dialect: str) -> Iterator[str]:
-    """The statements of a script that make or alter something, without those that bring rows."""
+    """The statements of a script that create or alter something, without those that insert rows."""
     try:
         tokens = sqlglot.tokenize(script, read=dialect)
     except SqlglotError as error:
@@ -175,7 +181,7 @@ def _part(name: str, schema: Schema, made: _Definition, definitions: Sequence[_D
     trees = [made.tree, *(item.tree for item in definitions if item.kind == "INDEX" and item.name == name.lower())]
     for tree in trees:
         if tree is None:
-            # Not readable: its rows stay whole, each of them once.
+            # The definition cannot be parsed: its rows are kept whole, each at most once.
             return Part(name, columns, (*unique, everything), frozenset(everything), ())
         for node in tree.find_all(exp.CheckColumnConstraint, exp.ComputedColumnConstraint):
             frozen |= _named(exp.Column, node, known)
@@ -209,7 +215,7 @@ def _named(kind: type[exp.Expression], node: exp.Expression, known: Mapping[str,
 
 
 def _group(node: exp.ForeignKey, known: Mapping[str, str], schema: Schema) -> Iterator[Link]:
-    """A foreign key of several columns."""
+    """A foreign key over several columns."""
     columns = tuple(known[item.name.lower()] for item in node.expressions if item.name.lower() in known)
     reference = node.args.get("reference")
     table = None if reference is None else reference.find(exp.Table)
@@ -231,7 +237,7 @@ def _target(references: tuple[str, str], schema: Schema) -> str:
 
 
 def parents_first(parts: Mapping[str, Part]) -> list[Part]:
-    """The tables, given by their names in lower case, each behind those that it points to. Raises Impossible."""
+    """Sorts the tables, given by lower-case name, such that each follows those that it refers to. Raises Impossible."""
     ordered: list[Part] = []
     left = dict(parts)
     while left:

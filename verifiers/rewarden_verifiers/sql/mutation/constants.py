@@ -17,10 +17,10 @@ from rewarden_verifiers.sql.statement import Statement
 Constant = int | float | str
 
 LONGEST = 200
-"""Characters of a text constant that still counts: longer ones would make every database of it large."""
+"""The maximum length of a text constant that counts: longer ones would make every mutated database large."""
 
 MOST = 60
-"""Constants of one statement that count."""
+"""The maximum number of constants of a statement that count."""
 
 _MOST_EXTRA = 20
 
@@ -46,7 +46,9 @@ _RAW = re.compile(r"'((?:[^']|'')*)'|(?<![\w.])([0-9]+(?:\.[0-9]+)?)(?![\w.])|\"
 
 @dataclass(frozen=True, eq=False)
 class Mentions:
-    """The mentions of one statement. Where sqlglot cannot read the statement, its words and literals still count."""
+    """The names and values that a statement mentions. If sqlglot cannot parse it, its words and literals still
+    count.
+    """
 
     statement: Statement
 
@@ -64,7 +66,7 @@ class Mentions:
                 found += _number(token.text)
             elif kind.endswith("STRING"):
                 found += _text(token.text)
-                words.append(token.text)  # SQLite and MySQL take "name" for either
+                words.append(token.text)  # SQLite and MySQL read "name" as either
             elif token.text and (token.text[0].isalpha() or token.text[0] == "_" or kind == "IDENTIFIER"):
                 words.append(token.text)
                 if kind == "IDENTIFIER":
@@ -82,12 +84,12 @@ class Mentions:
 
     @property
     def constants(self) -> Sequence[Constant]:
-        """Every constant, in the statement's order."""
+        """All constants, in the statement's order."""
         return self._tokens[1]
 
     @cached_property
     def held(self) -> dict[str, list[Constant]]:
-        """Constants that are compared with a column, by the column's name in lower case."""
+        """The constants that are compared with each column, by the column's name in lower case."""
         found: dict[str, list[Constant]] = {}
         for node in self._nodes(_HELD):
             literals = [value for part in node.find_all(exp.Literal) for value in _literal(part)]
@@ -99,19 +101,21 @@ class Mentions:
         return {name: list(dict.fromkeys(values)) for name, values in found.items() if values}
 
     def _quoted_text(self, column: exp.Column) -> list[Constant]:
-        """The text of what sqlglot takes for a column and SQLite for a text where no column has that name."""
+        """The text in double quotes that sqlglot takes for a column, and SQLite for a text if no column has
+        that name.
+        """
         quoted = self.statement.dialect == "sqlite" and not column.table and column.this.args.get("quoted")
         return _text(column.name) if quoted else []
 
     @cached_property
     def quoted(self) -> frozenset[str]:
-        """Names in double quotes, as they are written, which may be texts."""
+        """Names in double quotes as written; they may be texts."""
         columns = (column for column in self._nodes((exp.Column,)))
         return frozenset(str(name) for column in columns for name in self._quoted_text(column))
 
     @cached_property
     def equated(self) -> frozenset[tuple[str, str]]:
-        """Names of columns that are compared with each other, in lower case, each pair in order."""
+        """Pairs of column names that are compared with each other, in lower case, each pair sorted."""
         found = set()
         for node in self._nodes((exp.EQ,)):
             if isinstance(node.left, exp.Column) and isinstance(node.right, exp.Column):
@@ -123,12 +127,14 @@ class Mentions:
 
     @cached_property
     def null_minded(self) -> frozenset[str]:
-        """Names of columns that the statement asks to be NULL or not."""
+        """Names of columns that the statement tests for NULL."""
         return frozenset(column.name.lower() for node in self._nodes(_NULLS) for column in node.find_all(exp.Column))
 
     @cached_property
     def orders(self) -> frozenset[tuple[str, ...]]:
-        """Columns of each ORDER BY (a window's too) and of each MAX and MIN beside other columns, in lower case."""
+        """The columns of each ORDER BY (including windows), and of each MAX and MIN next to other columns, in lower
+        case.
+        """
         found = set()
         for node in self._nodes((exp.Order,)):
             names = [item.this.name.lower() for item in node.expressions if isinstance(item.this, exp.Column)]
@@ -141,7 +147,7 @@ class Mentions:
 
     @property
     def orders_by_something(self) -> bool:
-        """Returns whether every LIMIT stands by an order that depends on the rows."""
+        """Returns whether every LIMIT comes with an order that depends on the rows."""
         nodes = [node for node in self._nodes((exp.Query,)) if node.args.get("limit") or node.args.get("fetch")]
         return bool(nodes) and all(
             node.args.get("order") is not None and node.args["order"].find(exp.Column, exp.AggFunc) is not None
@@ -150,8 +156,8 @@ class Mentions:
 
     @cached_property
     def picks(self) -> bool:
-        """Returns whether it takes some of its rows by their order: LIMIT, FETCH, a window, or as SQLite does where a
-        plain column is next to a MAX or a MIN.
+        """Returns whether it selects rows by their order: LIMIT, FETCH, a window, or, in SQLite, a plain column next to
+        a MAX or a MIN.
         """
         return any(True for _ in self._nodes((exp.Limit, exp.Fetch, exp.Offset, exp.Window))) or any(
             any(isinstance(item.unalias(), exp.Column) for item in node.selects)
@@ -161,7 +167,7 @@ class Mentions:
 
     @cached_property
     def extreme(self) -> bool:
-        """Returns whether it asks for a greatest or a least, in whatever way."""
+        """Returns whether it asks for a maximum or a minimum, in any form."""
         return self.picks or any(True for _ in self._nodes((exp.Max, exp.Min, exp.All)))
 
     def _nodes(self, kinds: tuple[Any, ...]) -> Iterator[Any]:
@@ -170,11 +176,11 @@ class Mentions:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """The joint mentions of a reference and an answer, the reference's first and the answer's own in a fixed order: two
-    answers that mention the same have the same.
+    """The combined mentions of a reference and an answer, the reference's first and the answer's in a fixed order:
+    answers with the same mentions have equal needs.
 
-    orders: columns by which one of them picks rows, so that ties would leave open which. rows_orders: columns by which
-    the reference only puts its rows in order.
+    orders: columns by which one of them selects rows, so that ties would make the selection ambiguous. rows_orders:
+    columns that the reference uses only to sort its rows.
     """
 
     constants: tuple[Constant, ...]
@@ -188,7 +194,7 @@ class Needs:
     def of(cls, references: Sequence[Mentions], answer: Mentions, *, ordered: bool, known: Collection[str]) -> Needs:
         """ordered: whether the order of rows is compared. known: the names of all tables and columns, in lower case."""
         every = [*references, answer]
-        names = {name for item in every for name in item.quoted if name.lower() in known}  # columns after all
+        names = {name for item in every for name in item.quoted if name.lower() in known}  # these are columns after all
         constants = list(dict.fromkeys(value for item in references for value in item.constants if value not in names))
         extra = sorted({*answer.constants} - {*constants, *names}, key=repr)[:_MOST_EXTRA]
         held: dict[str, tuple[Constant, ...]] = {}
@@ -213,7 +219,7 @@ class Needs:
 
     @property
     def text(self) -> str:
-        """The same for the same needs, in every process."""
+        """A text that is the same for equal needs in every process."""
         parts = (self.null_minded, self.equated, self.orders, self.rows_orders)
         return repr((*(sorted(part) for part in parts), self.constants, self.held))
 

@@ -49,26 +49,28 @@ _FLAGS = (
     {"male", "female"},
 )
 _SURE = 50
-"""Rows of different values after which a name or a text counts as a key."""
+"""The number of distinct rows from which a name or a text counts as a key."""
 _DEPENDS = 8
-"""Repetitions that all agree after which one column counts as determined by another."""
+"""The number of consistent repetitions from which one column counts as determined by another."""
 _CLOSED = 4
-"""The average number of occurrences of each value where a column has no others."""
+"""The average number of occurrences per value from which a column's values count as complete."""
 
 
 def folded(value: Value) -> Value:
-    """A value as the most forgiving of collations sees it."""
+    """A value as the most permissive collation sees it."""
     return value.lower().rstrip() if isinstance(value, str) else value
 
 
 def shape(text: str) -> str:
-    """Returns what a text looks like: runs of digits, capitals and small letters each become one sign."""
+    """Returns the shape of a text: runs of digits, upper-case and lower-case letters are each replaced by one
+    character.
+    """
     marks = ["9" if c.isdigit() else "A" if c.isupper() else "a" if c.isalpha() else c for c in text]
     return re.sub(r"(.)\1+", r"\1", "".join(marks))
 
 
 def dated(text: str) -> str | None:
-    """The format of a text that is a date or a moment, as `strftime` has it."""
+    """The `strftime` format of a text that is a date or a timestamp, or None."""
     for pattern, form in _DATES:
         if pattern.fullmatch(text):
             try:
@@ -92,8 +94,8 @@ _DATES = (
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """The look of a column's values, from those that it has. `samples` are distinct and not NULL. most: the
-    greatest whole number, or the most characters, that its declared type holds.
+    """The look of a column's existing values. `samples` are distinct and not NULL. most: the greatest whole number, or
+    the maximum length, that its declared type permits.
     """
 
     kind: Kind
@@ -104,7 +106,7 @@ class Look:
 
     @cached_property
     def form(self) -> str | None:
-        """The format of dates that are kept as texts."""
+        """The format of dates that are stored as texts."""
         forms = {dated(value) for value in self.samples} if self.kind == "text" and self.samples else {None}
         return forms.pop() if len(forms) == 1 else None
 
@@ -115,7 +117,7 @@ class Look:
 
     @cached_property
     def _cases(self) -> tuple[bool, bool, bool]:
-        """Returns whether all are in capitals, in small letters, begin with a capital."""
+        """Returns whether all values are upper case, are lower case, or begin with an upper-case letter."""
         texts = [value for value in self.samples if value]
         enough = len(texts) >= 3
         return (
@@ -126,7 +128,7 @@ class Look:
 
     @cached_property
     def _lengths(self) -> frozenset[int] | None:
-        """The one length that all have, where they are codes or numbers."""
+        """The length of all values, if they are codes or numbers of the same length."""
         found = {len(value) for value in self.samples}
         plain = all(value.isalnum() and (value.isupper() or any(map(str.isdigit, value))) for value in self.samples)
         return frozenset(found) if plain and len(found) == 1 and len(self.samples) >= 3 else None
@@ -136,7 +138,7 @@ class Look:
         return bool(self.samples) and min(self.samples) >= 0
 
     def permits(self, value: Value) -> bool:
-        """Returns whether a value that is not NULL would not stand out."""
+        """Returns whether a value other than NULL would look like the others."""
         if value in self.samples:
             return True
         if self.closed or self.kind == "frozen" or not self.samples:
@@ -171,10 +173,10 @@ class Look:
 class Habits:
     """The rules of one table.
 
-    unique: declared sets of columns; a column named as a key is (id, code, …) and whose sampled values differ; a text
-    of 50 or more rows that all differ, or a name where the table has no other key; in a table without any key all
-    columns that look like keys, or that point elsewhere, together. determined: pairs of columns of which the second
-    never differed where the first was the same. before: pairs of columns of which the first was never the greater.
+    unique: declared sets of columns; a column named like a key (id, code, …) whose sampled values differ; a text column
+    with 50 or more rows that all differ, or a name if the table has no other key; in a table without any key, all
+    columns together that look like keys or refer to other tables. determined: pairs of columns of which the second
+    never differed when the first was the same. before: pairs of columns of which the first was never the greater.
     """
 
     def __init__(self, part: Part, rows: Sequence[tuple[Value, ...]]) -> None:

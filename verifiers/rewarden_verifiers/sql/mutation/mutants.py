@@ -1,4 +1,4 @@
-"""Neighbours of a query: near misses that a policy might write, and readings that a query leaves open."""
+"""Neighbours of a query: near misses that a policy might write, and alternative readings that a query leaves open."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sqlglot.errors import SqlglotError
 from rewarden_verifiers.sql.statement import Statement
 
 MOST = 24
-"""Neighbours of one query."""
+"""The maximum number of neighbours of a query."""
 
 _COMPARED: dict[type[exp.Expression], tuple[type[exp.Expression], ...]] = {
     exp.LT: (exp.LTE, exp.GT),
@@ -36,8 +36,9 @@ _PLACED = (exp.RowNumber, exp.Ntile, exp.Lag, exp.Lead, exp.FirstValue, exp.Last
 
 
 def neighbours(statement: Statement) -> list[str]:
-    """At most `MOST` queries that differ from this one in one thing: a condition left out, a border moved, DISTINCT
-    added or left out, another join, another order, another aggregate. None if it could not be read."""
+    """Returns at most `MOST` queries that differ from this one in one aspect: a condition left out, a boundary shifted,
+    DISTINCT added or removed, another join, another order, another aggregate. Empty if it could not be parsed.
+    """
     if statement.tree is None:
         return []
     found: dict[str, None] = {}
@@ -111,16 +112,18 @@ def _compare(other: Any, here: Any) -> None:
 
 
 class Unsettled(Exception):
-    """A query's result may depend on the order in which the engine finds rows, and readings cannot show whether."""
+    """A query's result may depend on the order in which the engine finds rows, and alternative readings cannot show
+    whether it does.
+    """
 
 
 def readings(statement: Statement, width: int) -> tuple[str, str] | None:
-    """Two queries whose results differ wherever this one's is not settled: where rows tie in an order, once the first
-    and once the last of them; where a column is next to an aggregate, its least and its greatest value. None where
-    nothing is open. width: how many columns its result has. Raises Unsettled.
+    """Returns two queries whose results differ whenever this one's result is ambiguous: one takes the first and the
+    other the last of tied rows, or the least and the greatest value of a column next to an aggregate. None if nothing
+    is ambiguous. width: the number of columns in its result. Raises Unsettled.
 
-    Among rows that tie, a choice of the first and a choice of the last by all the columns that are seen give the same
-    only if all choices do.
+    Among tied rows, choosing the first and choosing the last by all visible columns give the same result only if every
+    choice does.
     """
     tree = statement.tree
     if tree is None:
@@ -162,7 +165,7 @@ def _settle_order(node: Any, last: bool, width: int | None) -> bool:
 
 def _settle_window(node: exp.Window, last: bool) -> bool:
     if not isinstance(node.this, (exp.IgnoreNulls, *_PLACED)) and node.args.get("spec") is None:
-        return False  # without a frame of rows, rows that tie count together
+        return False  # without a ROWS frame, tied rows count together
     select = node.find_ancestor(exp.Select)
     if select is None or any(item.is_star for item in select.selects) or select.args.get("group"):
         raise Unsettled("the order of a window cannot be settled")
@@ -172,7 +175,7 @@ def _settle_window(node: exp.Window, last: bool) -> bool:
 
 
 def _order_further(node: Any, keys: Iterable[Any], last: bool) -> None:
-    """Order by these as well, after the order that there is."""
+    """Adds sort keys after the existing order."""
     order = node.args.get("order")
     if order is None:
         order = exp.Order(expressions=[])
@@ -182,8 +185,9 @@ def _order_further(node: Any, keys: Iterable[Any], last: bool) -> None:
 
 
 def _settle_bare(node: exp.Select, last: bool) -> bool:
-    """SQLite and MySQL give the column of an arbitrary row beside an aggregate or in a group. Beside one MAX or MIN
-    SQLite takes the row that has it; ties there are kept out of the data, see `Mentions.orders`."""
+    """In SQLite and MySQL, a bare column next to an aggregate or in a group comes from an arbitrary row. Next to a
+    single MAX or MIN, SQLite takes the row that has it; ties there are kept out of the data, see `Mentions.orders`.
+    """
     group = node.args.get("group")
     aggregates = [item for item in node.selects if item.find(exp.AggFunc) is not None]
     if group is None and not aggregates:

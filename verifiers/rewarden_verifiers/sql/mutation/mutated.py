@@ -1,12 +1,12 @@
-"""Mutated databases: others with the same schema, on which a lucky match on one toy database does not pass.
+"""Mutated databases: variants with the same schema, on which a query that matched one toy database by luck fails.
 
 After "Semantic Evaluation for Text-to-SQL with Distilled Test Suites" (Zhong, Yu, Klein 2020, arXiv 2010.02840): many
-databases are made that keep the schema and draw values from the constants of the queries, their neighbours and the rows
-that are there; a database is kept if near misses of the reference give another result on it than the reference.
+databases are generated that keep the schema and draw values from the constants of the queries, their neighbours and the
+existing rows. A database is kept if near misses of the reference give another result on it than the reference.
 
-False alarms are avoided. A database follows the schema's declarations and the rules that its sampled rows suggest (see
-`habits`); it is dropped if the reference fails on it, if its result is empty or only NULL and zero (MAX and ORDER BY
-with LIMIT 1 differ there), or if ties leave that result open.
+To avoid false alarms, a database follows the schema's declarations and the rules that its sampled rows suggest (see
+`habits`). It is dropped if the reference fails on it, if its result is empty or only NULL and zero (MAX and ORDER BY
+with LIMIT 1 differ there), or if ties make that result ambiguous.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ from rewarden_verifiers.sql.params import SqlParams
 from rewarden_verifiers.sql.statement import Statement
 
 SAMPLED = 150
-"""Rows that are read of each table."""
+"""The number of rows to read from each table."""
 
 _KEPT = 256
 _IDLE = 6
-"""Databases in a row that tell nothing new, after which the search ends if there are enough."""
+"""The search stops after this many databases in a row that distinguish nothing new, if there are enough."""
 _LONGEST = 2000
 
 
 @dataclass(frozen=True, slots=True)
 class Mutations:
-    """Databases to try, and why there are none."""
+    """Databases to try, or the reason why there are none."""
 
     databases: tuple[Database, ...]
     why: str | None = None
@@ -54,9 +54,10 @@ class Mutations:
 
 @dataclass(frozen=True, slots=True)
 class _Profile:
-    """The settings by which one database is made. least, most: rows of a table. change: how often a value is not its
-    row's. constant: how often it then comes from a constant. few: of how many values a column has, 0 for all. null: how
-    often NULL. partners: the share of a parent's rows that children point to. empty: whether one table has no rows.
+    """The settings for generating one database. least, most: rows per table. change: how often a value differs from its
+    source row's. constant: how often such a value comes from a constant. few: the number of distinct values per column,
+    0 for all. null: the share of NULLs. partners: the share of a parent's rows that children refer to. empty: whether
+    one table has no rows.
     """
 
     least: int
@@ -84,12 +85,11 @@ _PROFILES = (
 
 
 def mutated(gold: Gold, answer: Statement, params: SqlParams, watch: Watch) -> Mutations:
-    """`params.mutations` databases like the gold's first, or as many as are worth it.
+    """Returns `params.mutations` variants of the gold's first database, or as many as are useful.
 
-    The answer's constants and tables enter, so that the set is another for an answer that mentions others.
-    What is random in it hangs on the database's key, the references, their number and what all mention: the same set in
-    every process. Each database's key is a digest of its rows, so that the reference's results are kept for it as for
-    any other.
+    The answer's constants and tables are included, so answers with different mentions get different sets. Randomness is
+    derived from the database's key, the references, the number of databases and all mentions, so the set is the same in
+    every process. Each database's key is a digest of its rows, so the reference's results on it are cached as usual.
 
     Raises DatabaseUnavailable, Expired.
     """
@@ -107,11 +107,11 @@ def mutated(gold: Gold, answer: Statement, params: SqlParams, watch: Watch) -> M
             found = _Search(gold, source, needs, params, watch).chosen(seed)
             _SETS.put(key, found)
     except (Impossible, Unsettled) as error:
-        # Attack: an answer that names what cannot be made anew. The reference alone is the control run: the answer is
-        # then judged on the databases that are made for that one.
+        # Attack: an answer that mentions something that cannot be generated. The control run uses the reference alone,
+        # and the answer is then judged on the databases generated for it.
         plain = gold.statements[0]
         return Mutations((), str(error)) if answer is plain else mutated(gold, plain, params, watch)
-    # Attack: an order in which the rows tie wherever one looks. Then nothing is dropped.
+    # Attack: an order in which the rows tie everywhere. Then nothing is dropped.
     fair = _fair(gold, found.databases, references, answer, params, watch)
     return Mutations(fair) if 0 < len(fair) < len(found.databases) else found
 
@@ -124,9 +124,10 @@ def _fair(
     params: SqlParams,
     watch: Watch,
 ) -> tuple[Database, ...]:
-    """Without those where rows tie for a place that the answer gives to one: `ORDER BY x LIMIT 1` is a fair answer to a
-    question for the greatest x while there is one. Only where the reference asks for such a thing itself, and only for
-    an order by something: else LIMIT alone would be a way around."""
+    """Drops databases with ties for a rank that the answer assigns to one row: `ORDER BY x LIMIT 1` is a fair answer to
+    a question for the greatest x if it is unique. Applies only if the reference asks for such a thing, too, and only to
+    an order by a column: otherwise a bare LIMIT would be a loophole.
+    """
     mine = Mentions(answer)
     ordered = answer.tree is not None and mine.picks and mine.orders_by_something
     if not ordered or not any(item.extreme for item in references):
@@ -138,7 +139,7 @@ def _fair(
                 result = session.query(answer.text, params.caps, watch)
                 settled = _settled(session, answer, result, params, watch, ordered=False)
         except (QueryFailed, Unsettled):
-            settled = True  # judged as any other answer
+            settled = True  # judged as any other answer is
         if settled:
             found.append(database)
     return tuple(found)
@@ -147,7 +148,7 @@ def _fair(
 def _settled(
     session: Session, statement: Statement, result: ResultSet, params: SqlParams, watch: Watch, *, ordered: bool
 ) -> bool:
-    """Returns whether ties leave nothing open. Raises Unsettled, QueryFailed."""
+    """Returns whether ties leave the result unambiguous. Raises Unsettled, QueryFailed."""
     open_ = readings(statement, len(result.columns))
     if open_ is None:
         return True
@@ -158,7 +159,7 @@ def _settled(
 
 @dataclass(frozen=True, eq=False)
 class _Source:
-    """The source of mutated databases: the blueprint, and what the sampled rows of each table keep to."""
+    """The input for mutated databases: the blueprint, and the rules of each table's sampled rows."""
 
     blueprint: Blueprint
     habits: tuple[Habits, ...]
@@ -195,7 +196,7 @@ def _sampled(
 ) -> list[tuple[Value, ...]]:
     names = ", ".join(quoted(column.name, database.engine) for column in part.columns)
     keys = ", ".join(quoted(column.name, database.engine) for column in part.columns if column.primary_key)
-    # The embedded engines give rows in the order in which they lie; servers give them as they please.
+    # Embedded engines return rows in storage order; servers return them in any order.
     order = f" ORDER BY {keys}" if keys and database.engine in ("postgres", "mysql") else ""
     text = f"SELECT {names} FROM {quoted(part.name, database.engine)}{order} LIMIT {SAMPLED}"
     try:
@@ -214,8 +215,9 @@ def _plain(value: Value) -> bool:
 
 
 def _linked(habits: Sequence[Habits], equated: frozenset[tuple[str, str]]) -> tuple[Habits, ...]:
-    """With the foreign keys that nobody declared but all sampled rows keep: a column that a query compares with a key
-    of another table, or that is named after one."""
+    """Adds foreign keys that are not declared but hold for all sampled rows: columns that a query compares with a key
+    of another table, or that are named after one.
+    """
     found = list(habits)
     for number, child in enumerate(found):
         taken = {name for link in child.part.links for name in link.columns}
@@ -249,7 +251,7 @@ def _points(name: str, table: str, key: str, equated: frozenset[tuple[str, str]]
 
 
 def _below(habits: Sequence[Habits], one: int, other: int) -> bool:
-    """Returns whether the first table points, perhaps through others, to the second."""
+    """Returns whether the first table refers to the second, directly or indirectly."""
     target = habits[other].part.name.lower()
     ahead, seen = [habits[one]], set()
     while ahead:
@@ -267,11 +269,11 @@ def _below(habits: Sequence[Habits], one: int, other: int) -> bool:
 _SETS: Kept[Mutations] = Kept(_KEPT)
 _SAMPLES: Kept[_Source] = Kept(32)
 _SCHEMAS: Kept[frozenset[str]] = Kept(_KEPT)
-"""The names of a database's tables."""
+"""The table names of databases."""
 
 
 class _Search:
-    """The search for databases that tell the reference from its neighbours."""
+    """The search for databases that distinguish the reference from its neighbours."""
 
     def __init__(self, gold: Gold, source: _Source, needs: Needs, params: SqlParams, watch: Watch) -> None:
         self._gold = gold
@@ -282,7 +284,7 @@ class _Search:
         self._mutants = neighbours(gold.statements[0])
 
     def chosen(self, seed: str) -> Mutations:
-        """Greedily the one next that tells most neighbours apart that no earlier one does."""
+        """Chooses databases greedily: next comes the one that distinguishes most neighbours not distinguished yet."""
         wanted = self._params.mutations
         found: list[tuple[Database, frozenset[int]]] = []
         ever: frozenset[int] = frozenset()
@@ -318,11 +320,13 @@ class _Search:
         )
 
     def _told(self, database: Database) -> frozenset[int] | None:
-        """Returns which neighbours of the reference answer otherwise here; None if the database is of no use."""
+        """Returns the neighbours of the reference that give a different result here; None if the database is
+        unusable.
+        """
         try:
             session = open_session(database, self._gold.servers, self._watch)
         except InvalidSample:
-            return None  # a rule of the engine that we did not know of
+            return None  # a rule of the engine that we do not model
         try:
             for place, statement in enumerate(self._gold.statements):
                 ordered = self._gold.ordered(place, self._params)
@@ -351,14 +355,14 @@ class _Search:
 
 
 def _tries(engine: EngineName, wanted: int) -> int:
-    """Returns how many databases are made at most: SQLite makes one in a millisecond, the others take a hundred times
-    that.
+    """Returns the maximum number of databases to generate: SQLite makes one in a millisecond, the others take a hundred
+    times that.
     """
     return 3 * wanted + 10 if engine == "sqlite" else wanted + 2
 
 
 class _Makers:
-    """Makes the rows of all tables."""
+    """Generates the rows of all tables."""
 
     def __init__(self, source: _Source, needs: Needs) -> None:
         self._habits = source.habits
@@ -368,7 +372,7 @@ class _Makers:
         self._rows_orders = [_places(habits, needs.rows_orders) for habits in source.habits]
 
     def _share(self, needs: Needs) -> None:
-        """Columns that a query compares draw from each other's values, so that some are equal."""
+        """Lets columns that a query compares draw from each other's values, so that some are equal."""
         columns = [
             (at, place, name.lower())
             for at, habits in enumerate(self._habits)
@@ -389,7 +393,9 @@ class _Makers:
                 self._pools[at][place] = replace(pool, near=tuple(dict.fromkeys((*pool.near, *values))))
 
     def tables(self, number: random.Random, profile: _Profile, *, free: bool) -> dict[str, Table]:
-        """Rows by table, parents first. free: whether rows may tie in what the reference puts them in order by."""
+        """Returns rows by table, parents first. free: whether rows may tie in the columns that the reference
+        sorts by.
+        """
         made: dict[str, _Parent] = {}
         leaves = [
             habits.part.name
@@ -413,14 +419,14 @@ class _Makers:
 
 @dataclass(frozen=True, slots=True)
 class _Parent:
-    """The rows of a table that others point to, and where each of its columns stands."""
+    """The rows of a table that others refer to, and the position of each column."""
 
     place: Mapping[str, int]
     rows: list[tuple[Value, ...]]
 
 
 def _places(habits: Habits, orders: frozenset[tuple[str, ...]]) -> tuple[tuple[int, ...], ...]:
-    """Returns where the columns stand of each order that is by columns of this table alone."""
+    """Returns the positions of the columns of each order that uses only this table's columns."""
     lower = {name.lower(): place for name, place in habits.place.items()}
     return tuple(
         tuple(lower[name] for name in order) for order in sorted(orders) if all(name in lower for name in order)
@@ -437,7 +443,7 @@ def _few(pool: Pool, profile: _Profile, number: random.Random) -> Pool:
 
 
 class _Rows:
-    """Makes the rows of one table."""
+    """Generates the rows of one table."""
 
     def __init__(
         self,
@@ -474,7 +480,7 @@ class _Rows:
         self._frozen = {habits.place[name] for name in habits.part.frozen}
 
     def rows(self, most: int) -> list[tuple[Value, ...]]:
-        """At most so many rows; fewer where keys forbid more."""
+        """Returns at most this many rows, or fewer if keys do not permit more."""
         rows: list[tuple[Value, ...]] = []
         sources = list(self._habits.rows)
         self._number.shuffle(sources)
@@ -506,7 +512,7 @@ class _Rows:
             elif change and place not in self._settled and self._number.random() < self._profile.change:
                 row[place] = self._other(place, row[place])
         for link in self._own:
-            # The row may point to itself, too: that is how a root without NULL looks.
+            # The row may also refer to itself: that is how a root looks if NULL is not allowed.
             if not self._point(link, _Parent(self._habits.place, [*rows, tuple(row)]), row, done):
                 return None
         return tuple(row)
@@ -523,11 +529,11 @@ class _Rows:
         return number.choice(pool.own) if pool.own else value
 
     def _alone(self, place: int, value: Value, change: bool) -> Value:
-        """A value of a column in which each stands once: its own, one of the queries', or one that nobody has."""
+        """Returns a unique value for a column: its own, one from the queries, or a new one."""
         at, pool = self._single[place], self._pools[place]
         seen = self._seen[at]
         if change and self._keys[at][1] and place not in self._settled:
-            # Not a key, only what rows are put in order by: any of its values, as long as none stands there twice.
+            # Not a key, only a sort column: any of its values will do, as long as none occurs twice.
             other = next((made for _ in range(4) if _fold(made := self._other(place, value)) not in seen), None)
             if other is not None:
                 return other
@@ -540,7 +546,7 @@ class _Rows:
         return fresh(self._habits.looks[place], seen, self._number)
 
     def _point(self, link: Link, parent: _Parent, row: list[Value], done: set[int]) -> bool:
-        """Let the columns of a foreign key point to some row, or to none where that may be."""
+        """Makes the columns of a foreign key refer to some row, or to none if that is allowed."""
         places = [self._habits.place[name] for name in link.columns]
         targets = [parent.place[name] for name in link.parent_columns]
         held = done & set(places)
@@ -557,7 +563,7 @@ class _Rows:
             and all(other[target] == row[place] for place, target in zip(places, targets, strict=True) if place in held)
         ]
         if not fitting:
-            # None is what it was, and may be again.
+            # It was NULL before, and may stay so.
             return all(row[place] is None for place in places)
         partner = self._number.choice(fitting)
         for place, target in zip(places, targets, strict=True):
@@ -587,7 +593,7 @@ def _fold(value: Value) -> Any:
 
 
 def _key(row: tuple[Value, ...], key: tuple[int, ...]) -> Any:
-    """The values of a key as one; None if a NULL is among them, so that no other row is the same."""
+    """The combined values of a key; None if one of them is NULL, because then no other row is equal."""
     if any(row[place] is None for place in key):
         return None
     return _fold(row[key[0]]) if len(key) == 1 else tuple(_fold(row[place]) for place in key)

@@ -1,4 +1,4 @@
-"""Rows for an empty table, so that databases can be made from a schema alone."""
+"""Rows for empty tables, so that databases can be generated from a schema alone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rewarden_verifiers.sql.databases import EngineName
 from rewarden_verifiers.sql.engines.engine import Column
 
 _TEXTS = ("Amber", "blue", "GREY", "two words", "Rome 3", "x-1", "Delta", "echo 9", "Z", "Hotel Room", "india", "J.K.")
-"""Of many shapes, lengths and cases, so that no rule is read out of them."""
+"""Texts of many shapes, lengths and cases, so that no rule is inferred from them."""
 _PERIODS = (5, 7, 9)
 _FIRST = datetime.datetime(2020, 1, 28, 9, 30)
 _STEP = datetime.timedelta(days=97, hours=5)
@@ -20,10 +20,11 @@ _DATED = re.compile(r"(.*_)?(date|day|birthday|dob)|.*(Date|Day)", re.IGNORECASE
 
 
 def starters(columns: Sequence[Column], engine: EngineName) -> list[tuple[Any, ...]]:
-    """Twelve rows. Values of one type are the same in every table, so that what points to a key finds one.
+    """Returns twelve rows. Values of the same type are the same in every table, so that foreign keys find their
+    parents.
 
-    Where neither a key nor the first place says that they differ, values repeat, each column's at a distance of its
-    own: one that points to a key is then not taken for a key itself.
+    Unless a column is a key or the first one, its values repeat, with a different period in each column, so that a
+    foreign key is not mistaken for a key.
     """
     rows = []
     for number in range(len(_TEXTS)):

@@ -14,13 +14,14 @@ from rewarden_verifiers.sql.mutation.constants import Constant, Needs
 from rewarden_verifiers.sql.mutation.habits import Habits, Look, Value, dated
 
 _MOST = 40
-"""Values of each kind that a column draws from."""
+"""The number of values of each kind that a column draws from."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """near: from constants that this column is compared with, those themselves more often. far: from the other
-    constants. own: its values, and some a little outside and between them. null: whether it may be NULL.
+    """near: values around the constants that this column is compared with; the constants themselves are more frequent.
+    far: values from the other constants. own: its existing values, and some slightly outside and between them. null:
+    whether it may be NULL.
     """
 
     near: tuple[Value, ...]
@@ -30,10 +31,10 @@ class Pool:
 
 
 def pools(habits: Habits, needs: Needs, strict: bool) -> list[Pool]:
-    """A pool for each column of a table.
+    """Returns a pool for each column of a table.
 
-    strict: whether the schema says NOT NULL where it means it, so that a column without it can contain NULL though no
-    sampled row does. Elsewhere a column must have a NULL already, or be asked for one by a query.
+    strict: whether the schema uses NOT NULL consistently, so that a column without it can be NULL even if no sampled
+    row is. Otherwise a column can be NULL only if one already is, or a query tests it for NULL.
     """
     found = []
     held = dict(needs.held)
@@ -58,7 +59,7 @@ def pools(habits: Habits, needs: Needs, strict: bool) -> list[Pool]:
 
 
 def _wider(look: Look) -> Iterator[Value]:
-    """Values a little outside and between those that are there, so that a border drawn by them is crossed."""
+    """Yields values slightly outside and between the existing ones, so that boundaries drawn at these are crossed."""
     if look.closed or not look.samples:
         return
     low, high = min(look.samples), max(look.samples)
@@ -85,7 +86,7 @@ def _parsed(texts: Iterable[str], form: str) -> list[datetime.datetime]:
 
 
 def _exact(look: Look, constants: Iterable[Constant]) -> tuple[Value, ...]:
-    """The constants themselves, where the column can contain them."""
+    """The constants that the column can contain."""
     values = (next(neighbours(constant, look), None) for constant in constants)
     return tuple(value for value in values if value is not None and look.permits(value))
 
@@ -96,7 +97,7 @@ def _fitting(look: Look, constants: Iterable[Constant]) -> tuple[Value, ...]:
 
 
 def neighbours(constant: Constant, look: Look) -> Iterator[Value]:
-    """A constant as a value of a column, and values next to it on both sides."""
+    """Yields a constant as a value of a column, and adjacent values on both sides."""
     if look.kind in ("int", "float", "decimal"):
         number = _number(constant)
         if number is None:
@@ -127,7 +128,7 @@ def _number(constant: Constant) -> int | float | None:
 
 
 def _moments(text: str) -> Iterator[datetime.datetime]:
-    """Days and moments at the borders of what a constant, or the beginning of one, says."""
+    """Yields dates and times at the boundaries of the period that a constant names."""
     form = dated(text)
     day = datetime.timedelta(days=1)
     if form is not None:
@@ -179,7 +180,7 @@ def _next(sign: str) -> str:
 
 
 def fresh(look: Look, taken: Any, number: random.Random) -> Value | None:
-    """A value that no row of a column with a key has, made after those that it has; None if that cannot be."""
+    """Returns a value that no row of a key column has, modelled on the existing ones; None if that is impossible."""
     if look.closed or not look.samples:
         return None
     if look.kind == "int":
