@@ -38,7 +38,7 @@ class Count:
             raise ValueError("min must be at least 0, and max at least min")
 
     def holds(self, number: int) -> bool:
-        """Returns whether so many are allowed."""
+        """Returns whether this number is within the bounds."""
         return self.min <= number and (self.max is None or number <= self.max)
 
 
@@ -56,7 +56,7 @@ class Pattern(Count):
 
     def __post_init__(self) -> None:
         _compiled(self.regex)
-        Count.__post_init__(self)  # `super()` knows no class with slots
+        Count.__post_init__(self)  # `super()` does not work in a dataclass with slots
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,12 +105,12 @@ class FormatParams:
 
     @cached_property
     def checks(self) -> Checks:
-        """Returns what is computed once for all samples with these parameters."""
+        """Returns the checks, compiled once for all samples with these parameters."""
         return Checks(self)
 
 
 class Checks:
-    """The parameters as constraints."""
+    """The parameters as compiled constraints."""
 
     def __init__(self, params: FormatParams) -> None:
         template = TEMPLATES[params.template] if params.template is not None else None
@@ -134,11 +134,11 @@ class Checks:
         singles = len(params.patterns) + len(params.contains) + len(params.lacks)
         singles += (self.boxed is not None) + (params.items is not None)
         self.number = singles + (len(self.tags) + (2 if self.outside == "allow" else 3) if self.tags else 0)
-        # One for all: it is the same for every response, and making it costs more than most checks.
+        # Shared by all responses: it is always the same, and creating it costs more than most checks.
         self.full_marks = right(evidence={"constraints": self.number, "met": self.number})
 
     def judge(self, text: str) -> dict[str, str]:
-        """For each constraint that is not met its name and why."""
+        """Returns the constraints that are not met, each with the reason."""
         failed: dict[str, str] = {}
         elements: dict[str, list[Element]] = {}
         if self.tags:
@@ -168,7 +168,7 @@ class Checks:
         return failed
 
     def _tags(self, tree: Tree, failed: dict[str, str]) -> None:
-        """The constraints on tags. A tag that is missing fails all that could only be met by its presence."""
+        """Checks the constraints on tags. A missing tag fails every constraint that depends on its presence."""
         root = tree.root
         for tag in self.tags:
             problem = _problem(tag, [child for child in root.children if child.name == tag.name])
@@ -219,7 +219,7 @@ class Checks:
                 if compiled.fullmatch(readable.strip()) is None:
                     failed[name] = "does not match"
                 continue
-            # Never more matches than decide, so that a pattern that matches everywhere stays cheap.
+            # Stop at the number of matches that decides, so that a pattern that matches everywhere stays cheap.
             enough = min(_MOST_MATCHES, pattern.max + 1 if pattern.max is not None else max(pattern.min, 1))
             found = 0
             for _ in compiled.finditer(readable):
@@ -231,7 +231,7 @@ class Checks:
 
 
 def _problem(tag: Tag, found: list[Element]) -> str | None:
-    """Returns what is wrong with the tags of this name within one parent, or None."""
+    """Returns the problem with the tags of this name within one parent, or None."""
     if len(found) < tag.min:
         return "is missing" if not found else f"occurs {len(found)} times, not at least {tag.min}"
     if tag.max is not None and len(found) > tag.max:
@@ -271,13 +271,13 @@ def _compiled(regex: str) -> Any:
 
 
 def _sequence(sequence: str, tags: tuple[Tag, ...]) -> Callable[[str], bool]:
-    """A test of the tags' names, each followed by a slash. Raises ValueError."""
+    """Compiles a test of the tag names, each followed by a slash. Raises ValueError."""
     names = {tag.name for tag in tags}
     if not _SEQUENCE.fullmatch(sequence):
         raise ValueError("sequence may hold names of tags, spaces, and ( ) | * + ? { } ,")
     if unknown := set(_STEP.findall(sequence)) - names:
         raise ValueError(f"sequence: {min(unknown)!r} is none of the tags")
-    # Each name becomes a group that ends in a slash, which no name holds; then spaces mean nothing any more.
+    # Each name becomes a group that ends in a slash, which no name contains; spaces are then meaningless.
     compiled = _compiled(re.sub(r"\s+", "", _STEP.sub(lambda match: f"(?:{match.group()}/)", sequence)))
     return lambda path: compiled.fullmatch(path) is not None
 

@@ -19,13 +19,13 @@ from rewarden_verifiers.view import View, apply_view
 from rewarden_verifiers.words import tokens
 
 MOST_CHARACTERS = 200_000
-"""Characters of a response that are looked at; a longer one is `too_expensive`."""
+"""The maximum length of a response in characters; a longer one is `too_expensive`."""
 _CHUNK = 80
-"""Letters that a language is told from at a time, at least: a long sentence, or two short ones."""
+"""The minimum number of letters for detecting a language: one long sentence, or two short ones."""
 _MOST_CHUNKS = 16
-"""Chunks of a part; a longer part has longer ones, so that the detector's work is bounded."""
+"""The maximum number of chunks of a part; longer parts have longer chunks, so that the detector's work is bounded."""
 _ENOUGH = 40
-"""Letters below which languages of one script cannot be told apart."""
+"""The number of letters below which languages of the same script cannot be distinguished."""
 
 _LABEL = re.compile(r"(?<![^\W_])[A-Z]{2,4}(?![^\W_])|(?<=[^\x00-\u024f])[A-Z]{2,4}(?![A-Za-z])")
 """Points, units and abbreviations: AB, GPU."""
@@ -73,11 +73,11 @@ class LanguageParams:
 
     @cached_property
     def accepted(self) -> tuple[str, ...]:
-        """The codes of `accept`."""
+        """The codes in `accept`."""
         return tuple(languages.known(name) for name in self.accept)
 
     def seen(self, response: str) -> dict[str, str]:
-        """The parts to be judged that are there."""
+        """The parts to judge that are present."""
         found: dict[str, str] = {}
         for part in ("thinking", "final"):
             if self.parts in (part, "both"):
@@ -90,7 +90,9 @@ class LanguageParams:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The findings on a part: its words, the share of them in the language, and whether that can be told."""
+    """The findings on a part: its words, the share of them in the language, and whether the language could be
+    identified.
+    """
 
     words: int
     share: float
@@ -98,7 +100,7 @@ class _Found:
 
 
 def _chunks(text: str) -> Iterator[list[str]]:
-    """The words of the text, in stretches of whole sentences that are long enough for telling a language."""
+    """Splits the words of a text into chunks of whole sentences that are long enough for language detection."""
     sentences = [found for sentence in _SENTENCE_END.split(text) if (found := tokens(sentence))]
     left = sum(len(word) for sentence in sentences for word in sentence)
     size = max(_CHUNK, left // _MOST_CHUNKS)
@@ -106,14 +108,14 @@ def _chunks(text: str) -> Iterator[list[str]]:
     letters = 0
     for sentence in sentences:
         for word in sentence:
-            # A sentence without end is cut: the detector would look at its beginning alone.
+            # Cut an endless sentence: the detector would only examine its beginning.
             if letters >= 4 * size:
                 yield chunk
                 left -= letters
                 chunk, letters = [], 0
             chunk.append(word)
             letters += len(word)
-        # What is left over at the end is not told by itself, being too short.
+        # A short remainder is not detected separately.
         if letters >= size and left - letters >= size:
             yield chunk
             left -= letters
@@ -129,9 +131,9 @@ def _judged(text: str, codes: tuple[str, ...], method: str) -> _Found:
     for chunk in _chunks(text):
         read = [(word, name) for word in chunk if (name := languages.script(word)) is not None]
         if not any("LATIN" in languages.SCRIPTS[code] for code in codes):
-            # Variables and the letters of answers are in every language.
+            # Variables and the letters of answers occur in every language.
             read = [(word, name) for word, name in read if name != "LATIN" or len(word) > 1]
-            # So are labels, and terms that take an ending, as long as they stand among words of the language.
+            # The same applies to labels, and to terms with an ending, if they stand among words of the language.
             plain = [(word, name) for word, name in read if word not in labels and not languages.mixed(word)]
             own = max(languages.belongs(Counter(name for _, name in plain), code) for code in codes)
             if 2 * (len(read) - len(plain)) <= own:
@@ -155,14 +157,16 @@ def _judged(text: str, codes: tuple[str, ...], method: str) -> _Found:
                 if told_apart[scripts].get(code, 0.0) >= languages.PROBABLE:
                     best = own
         outside = len(read) - max((languages.belongs(found, code) for code in codes), default=0)
-        told = told or 2 * outside > len(read)  # words of other scripts are in another language, however few
+        told = told or 2 * outside > len(
+            read
+        )  # words in other scripts belong to another language, however few they are
         total += len(read)
         good += best
     return _Found(total, good / total if total else 0.0, told)
 
 
 def _expected(params: LanguageParams, reference: Any, prompt: str | None) -> tuple[str, str]:
-    """The language asked for, and how it is to be told. Raises InvalidReference."""
+    """Returns the expected language, and how to detect it. Raises InvalidReference."""
     if params.language is not None:
         return languages.known(params.language), params.method
     if reference is not None:
@@ -180,7 +184,7 @@ def _expected(params: LanguageParams, reference: Any, prompt: str | None) -> tup
             "no language is asked for: give the parameter 'language', a reference, or a prompt that is in one",
             path="prompt",
         )
-    # "Hi" and "Compute 12*7." are taken for Dutch and Romanian: so few letters tell the script and nothing else.
+    # "Hi" and "Compute 12*7." are detected as Dutch and Romanian: so few letters identify only the script.
     short = found in languages.SHARING and sum(char.isalpha() for word in said for char in word) < _ENOUGH
     return found, "script" if short else params.method
 

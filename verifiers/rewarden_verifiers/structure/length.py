@@ -23,7 +23,7 @@ _SENTENCE_END = re.compile(
 _ABBREVIATION = re.compile(
     r"(?:\b(?:mr|mrs|ms|dr|prof|st|vs|etc|cf|fig|eq|vol|pp|approx|e\.g|i\.e|a\.k\.a|u\.s)|\b[A-Z])\.$", re.IGNORECASE
 )
-# "No. 5" goes on; "I said no. He left." does not.
+# "No. 5" continues a sentence; "I said no. He left." does not.
 _NUMERO = re.compile(r"\bno\.$", re.IGNORECASE)
 _NUMERAL = re.compile(r"\s{1,4}\d")
 _NUMBER_ALONE = re.compile(r"[\s*_>#(-]{0,16}\d{1,3}\.[*_]{0,4}")
@@ -105,7 +105,7 @@ class LengthParams:
 
     @property
     def full_marks(self) -> tuple[float, float]:
-        """The least and the greatest length that earn full marks (infinity where nothing bounds it)."""
+        """The lowest and the highest length with full marks (infinity if unbounded)."""
         if self.target is not None:
             return self.target * (1 - self.tolerance), self.target * (1 + self.tolerance)
         if self.prefer == "more":
@@ -115,7 +115,7 @@ class LengthParams:
         return self.min or 0.0, math.inf if self.max is None else self.max
 
     def score(self, length: float) -> float:
-        """The score of a length."""
+        """The score for a length."""
         low, high = self.full_marks
         if low <= length <= high:
             return 1.0
@@ -128,7 +128,7 @@ class LengthParams:
 
 
 def count(text: str, unit: Unit) -> int:
-    """Returns how long a text is in a unit that the text alone decides. Linear."""
+    """Returns the length of a text in a unit that depends on the text alone. Takes linear time."""
     if unit == "characters":
         return len(visible(text))
     if unit == "words":
@@ -146,9 +146,10 @@ def count(text: str, unit: Unit) -> int:
 
 
 def _sentences(text: str) -> int:
-    """Stretches between ends of sentences that hold a word. Abbreviations and lone initials end none.
+    """Counts the stretches between sentence ends that contain a word. Abbreviations and single initials do not end a
+    sentence.
 
-    A number alone belongs to what follows it: in front of an item, or in a row of numbers, it is not a sentence.
+    A bare number belongs to the text after it: before a list item, or in a row of numbers, it is not a sentence.
     """
     found, begin, numbered = 0, 0, False
     for match in _SENTENCE_END.finditer(text):
@@ -168,13 +169,13 @@ def _sentences(text: str) -> int:
 
 
 def _steps(text: str) -> int:
-    # A step that says nothing, or what another one said, is none: "Step 1: Step 2: …" must not pay.
+    # An empty or repeated step does not count: "Step 1: Step 2: …" must not pay.
     said = {tuple(words(match.group(1).lower())) for match in _STEP.finditer(text)} - {()}
     return len(said) if said else count(text, "paragraphs")
 
 
 def _reference_length(reference: Any, unit: Unit) -> float:
-    """Returns what ratios are taken to. Raises InvalidReference."""
+    """Returns the length that ratios refer to. Raises InvalidReference."""
     if isinstance(reference, bool) or not isinstance(reference, (str, int, float)):
         raise InvalidReference("a relative length needs a reference: a text, or its length", path="reference")
     if isinstance(reference, str) and unit == "tokens":
@@ -221,7 +222,7 @@ def length(
         expected = _reference_length(reference, params.unit)
         measured = found / expected
         evidence |= {"reference_length": expected, "ratio": measured}
-    if not found:  # no words, no code: nothing that could be of the right length
+    if not found:  # no words or no code: there is nothing whose length could be right
         return no_answer(evidence=evidence)
     score = params.score(measured)
     passed = score >= params.threshold

@@ -1,4 +1,4 @@
-"""The part of a text that is language: prose without code, formulas, addresses and tags; and the code. Linear."""
+"""Separates natural language from code, formulas, addresses and tags, and returns the code. Takes linear time."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _CODE_SIGN = re.compile(r"[{}()=;<>\[\]_/\\+*#|$&]")
 
 
 def split_code(text: str) -> tuple[list[str], str]:
-    """The contents of the fenced blocks (three backquotes or tildes and more), and the text without them. A block that
-    never closes runs to the end.
+    """Returns the contents of the fenced blocks (three or more backquotes or tildes), and the text without them. An
+    unclosed block extends to the end.
     """
     blocks: list[str] = []
     around: list[str] = []
@@ -41,10 +41,9 @@ def split_code(text: str) -> tuple[list[str], str]:
 
 
 def prose(text: str) -> str:
-    """The text without what is in no language. A formula or block that holds sentences is neither a formula nor
-    code."""
+    """Removes everything that belongs to no language. A formula or block that contains sentences counts as prose."""
     blocks, around = split_code(text)
-    # Thoughts in another language within a fence are thoughts in another language.
+    # Attack: writing thoughts in another language inside a fence, where they would not count.
     spoken = [line for block in blocks for line in _uncommented(block) if _says(line) and not _CODE_SIGN.search(line)]
     around = _ADDRESS.sub(" ", _INLINE_CODE.sub(_unless_said, around))
     for opening, closing in _MATH:
@@ -54,7 +53,9 @@ def prose(text: str) -> str:
 
 
 def _uncommented(block: str) -> list[str]:
-    """The lines of a block; where most of them are comments, what these say: it comments on no code."""
+    """The lines of a block. If most of them are comments, their text is returned, because there is no code to comment
+    on.
+    """
     lines = [line for line in block.splitlines() if line.strip()]
     if 2 * sum(_COMMENT.match(line) is not None for line in lines) > len(lines):
         return [_COMMENT.sub("", line, count=1) for line in lines]
@@ -62,14 +63,14 @@ def _uncommented(block: str) -> list[str]:
 
 
 def _unless_prose(match: re.Match[str]) -> str:
-    """Nothing of a tag; what is in angle brackets and has the words of a sentence is none."""
+    """Removes a tag, but keeps text in angle brackets that has the words of a sentence."""
     inner = _ATTRIBUTE.sub(" ", match.group()[1:-1])
     return f"\n{inner}\n" if _says(inner) or len(inner.split()) >= 4 else "\n"
 
 
 def _says(text: str) -> bool:
-    """Returns whether a stretch has the words of a sentence: five of four letters, or ten of a script without
-    spaces.
+    """Returns whether a text has the words of a sentence: five words of four letters, or ten characters of a script
+    without spaces.
     """
     return len(_WORD.findall(_COMMAND.sub(" ", text))) >= 5 or sum(char > "\u3040" for char in text) >= 10
 

@@ -1,8 +1,8 @@
 """`repetition`: measures how much of a response repeats earlier text.
 
-Repeated n-grams and spans are found exactly and in near-linear time. Spans are numbered by doubling: a span of 2k units
-is the pair of the numbers of its halves. Equal numbers mean equal spans, without a hash that a text could be made to
-collide with.
+Finds repeated n-grams and spans exactly, in near-linear time. Spans are numbered by doubling: a span of 2k units is the
+pair of its halves' numbers. Equal numbers mean equal spans, and there is no hash for which a text could provoke
+collisions.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from rewarden_verifiers.words import tokens, visible
 Kind = Literal["ngrams", "frequent", "runs", "near", "longest", "lines", "compression"]
 
 MOST_CHARACTERS = 600_000
-"""Characters of a response that are looked at; a longer one is `too_expensive`."""
+"""The maximum length of a response in characters; a longer one is `too_expensive`."""
 MOST_UNITS = 150_000
-"""Words, or characters where these are compared, of a response that are looked at."""
+"""The maximum number of words, or of characters if these are compared."""
 _LONGEST_WORD = 40
-"""Characters of a word; of a longer one ("hahaha…") the characters are compared."""
+"""The maximum length of a word; a longer one ("hahaha…") is compared by characters."""
 _N = {"words": 3, "characters": 20}
 _MOST_NEAR = 20
-"""The longest n-gram of the kind `near`, whose time grows with it."""
+"""The longest n-gram for the kind `near`, whose time grows with it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +110,7 @@ class RepetitionParams:
 
     @property
     def listed(self) -> tuple[Measure, ...]:
-        """The measures, those named by kind with their defaults."""
+        """The measures; those given by kind have default settings."""
         return tuple(Measure(kind=measure) if isinstance(measure, str) else measure for measure in self.measures)
 
 
@@ -120,14 +120,16 @@ def _numbered(spans: Sequence[Hashable]) -> list[int]:
 
 
 def _longer(numbers: Sequence[int], length: int, wanted: int) -> list[int]:
-    """Numbers of all spans of `wanted` units, made of two that overlap, from those of `length` ≤ wanted ≤ 2 length."""
+    """Numbers all spans of `wanted` units, each made of two overlapping spans of `length`, where length ≤ wanted ≤ 2
+    length.
+    """
     if wanted == length:
         return list(numbers)
     return _numbered(list(zip(numbers, numbers[wanted - length :], strict=False)))
 
 
 def _spans(units: Sequence[Hashable], length: int) -> list[int]:
-    """Of each span of `length` units, in order, its number. Takes log2(length) passes."""
+    """Returns the number of each span of `length` units, in order. Takes log2(length) passes."""
     numbers, reached = _numbered(units), 1
     while reached < length:
         wanted = min(2 * reached, length)
@@ -136,7 +138,7 @@ def _spans(units: Sequence[Hashable], length: int) -> list[int]:
 
 
 def repeated_share(units: Sequence[Hashable], n: int) -> float:
-    """The share of n-grams that came before: 1 - distinct / all. 0 if there is none."""
+    """The share of n-grams that occurred before: 1 - distinct / all. 0 if there are none."""
     spans = len(units) - n + 1
     return 1.0 - len(set(_spans(units, n))) / spans if spans > 0 else 0.0
 
@@ -147,9 +149,9 @@ def most_occurrences(units: Sequence[Hashable], n: int) -> int:
 
 
 def longest_run(units: Sequence[Hashable], n: int) -> int:
-    """The most times that an n-gram follows itself without a break. 0 if none does."""
+    """The maximum number of times that an n-gram follows itself without a break."""
     numbers = _spans(units, n) if len(units) >= n else []
-    runs = [0] * len(numbers)  # of the n-gram that begins at each place, the times that it followed itself before
+    runs = [0] * len(numbers)  # for each position, how often the n-gram that begins there followed itself before
     for place in range(n, len(numbers)):
         if numbers[place] == numbers[place - n]:
             runs[place] = runs[place - n] + 1
@@ -157,7 +159,9 @@ def longest_run(units: Sequence[Hashable], n: int) -> int:
 
 
 def near_repeats(units: Sequence[Hashable], n: int) -> int:
-    """The most times that an n-gram occurs again, without overlap, among the 3 n units after it: from 0 to 3."""
+    """The maximum number of times that an n-gram occurs again, without overlap, among the 3 n units after it: from 0 to
+    3.
+    """
     numbers = _spans(units, n) if len(units) >= n else []
     most = 0
     for place, number in enumerate(numbers):
@@ -169,13 +173,13 @@ def near_repeats(units: Sequence[Hashable], n: int) -> int:
                 at += 1
         if count > most:
             most = count
-            if most == 3:  # there is no room for more
+            if most == 3:  # more do not fit
                 break
     return most
 
 
 def longest_repeat(units: Sequence[Hashable]) -> int:
-    """The length of the longest span that is at two places, which may overlap. 0 where nothing does."""
+    """The length of the longest span that occurs at two positions, which may overlap. 0 if there is none."""
     numbers, length = _numbered(units), 1
     if len(set(numbers)) == len(numbers):
         return 0
@@ -196,7 +200,7 @@ def longest_repeat(units: Sequence[Hashable]) -> int:
 
 
 class _Text:
-    """A text, cut into the units that measures compare, each at most once."""
+    """A text, split into the units that measures compare, each computed at most once."""
 
     def __init__(self, text: str, params: RepetitionParams) -> None:
         self._text, self._params = text, params
@@ -204,7 +208,7 @@ class _Text:
         seen = visible(text)
         if params.unit == "spaces":
             found = seen.lower().split()
-        # A text of few words ("!!!!!!", "No 😂😂😂😂…") is looked at by its characters: it must not go free.
+        # A text with few words ("!!!!!!", "No 😂😂😂😂…") is compared by characters; otherwise it would go unpunished.
         self.by_words = 4 * sum(map(len, found)) >= len(seen) - seen.count(" ")
         self.units: Sequence[str] = seen
         if self.by_words:
@@ -215,12 +219,12 @@ class _Text:
         return ["0" if word.isdecimal() else word for word in found] if self._params.same_numbers else found
 
     def share(self, measure: Measure) -> float:
-        """Returns how much is repeated, from 0 to 1."""
+        """Returns the repeated share, from 0 to 1."""
         if measure.kind == "compression":
             data = visible(self._text).encode("utf-8", "surrogatepass")
             return max(0.0, 1.0 - len(zlib.compress(data, 6)) / len(data)) if data else 0.0
         if measure.kind == "lines":
-            # A line without any word ("}", a rule) is none that could be repeated.
+            # A line without a word ("}", a rule) does not count as a repeatable line.
             lines = [found for line in self._text.splitlines() if (found := tuple(self._read(line)))]
             return 1.0 - len(set(lines)) / len(lines) if lines else 0.0
         if measure.kind == "longest":
@@ -245,7 +249,7 @@ def _penalty(share: float, measure: Measure, params: RepetitionParams, level: fl
 
 
 def _levels(reference: Any, params: RepetitionParams) -> Callable[[Measure], float]:
-    """Of each measure the level that is allowed at present. Raises InvalidReference."""
+    """Returns the currently allowed level of each measure. Raises InvalidReference."""
     if params.shape != "adaptive":
         return lambda measure: 0.0
     if isinstance(reference, str) and len(reference) <= MOST_CHARACTERS:
@@ -278,7 +282,7 @@ def repetition(response: str, params: RepetitionParams, reference: Any = None) -
     if len(response) > MOST_CHARACTERS:
         return too_expensive(evidence={"characters": len(response), "most": MOST_CHARACTERS})
     text = _Text(response, params)
-    if not text.units:  # nothing that can be seen: zero-width characters and the like
+    if not text.units:  # nothing visible: zero-width characters and similar ones
         return no_answer()
     if len(text.units) > MOST_UNITS:
         return too_expensive(evidence={"units": len(text.units), "most": MOST_UNITS})

@@ -1,4 +1,4 @@
-"""Tags of a response: the requirements on them, and a single pass that finds them.
+"""The expected tags of a response: their requirements, and a single pass that finds them.
 
 Only the expected tags are tags; everything else, HTML included, is text. A misplaced tag counts, even one that the
 reasoning only mentions. Trainers that count tags do the same, and a response that downstream tools cannot split is not
@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import ClassVar
 
 MAX_DEPTH = 8
-"""The depth to which expected tags may nest."""
+"""The maximum nesting depth of expected tags."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +22,7 @@ class Tag:
     """The requirements on an expected tag.
 
     min, max: how often it occurs in its parent (max None: unbounded). empty: it can be blank. children: tags that it
-    can contain. text: it can contain text beside its children. open, close: its spelling, if that is not `<name>` and
+    can contain. text: it can contain text besides its children. open, close: its spelling, if not `<name>` and
     `</name>`.
     """
 
@@ -60,7 +60,7 @@ class Tag:
 
 @dataclass(slots=True)
 class Element:
-    """A tag that was found: where its content stands, what is in it, and text beside its children."""
+    """A tag that was found: the position of its content, its children, and the text besides them."""
 
     name: str
     start: int
@@ -76,7 +76,9 @@ class Element:
 
 @dataclass(slots=True)
 class Tree:
-    """The tags of a response. `stray` names tags that were misnested, unopened, unclosed or not allowed there."""
+    """The tags of a response. `stray` names tags that were misnested, unopened, unclosed or not allowed at their
+    position.
+    """
 
     root: Element
     stray: list[str]
@@ -87,16 +89,16 @@ class Tree:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scanner:
-    """Finds the expected tags of a text. Made by `scanner`."""
+    """Finds the expected tags in a text. Made by `scanner`."""
 
     pattern: re.Pattern[str] | None
     openings: dict[str, str]
     closings: dict[str, str]
     allowed: dict[str, frozenset[str]]
-    """Of each tag's name ("" for the response), the names that may stand directly in it."""
+    """For each tag name ("" for the response), the names allowed directly inside it."""
 
     def scan(self, text: str) -> Tree:
-        """The tags of the text. One pass; linear; never raises."""
+        """Finds the tags of a text, in one pass and linear time. Never raises."""
         root = Element("", 0)
         tree = Tree(root, [])
         stack = [root]
@@ -139,9 +141,9 @@ def _blank(text: str, start: int, end: int) -> bool:
 
 @lru_cache(maxsize=512)
 def scanner(tags: tuple[Tag, ...]) -> Scanner:
-    """The scanner of these tags and of the tags within them.
+    """Returns the scanner of these tags and their nested tags.
 
-    Raises ValueError if two different tags are written alike, or the nesting is too deep.
+    Raises ValueError if two different tags have the same spelling, or the nesting is too deep.
     """
     openings: dict[str, str] = {}
     closings: dict[str, str] = {}

@@ -13,9 +13,9 @@ Outside = Literal["forbid", "allow", "after"]
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A named format: its tags, where text may stand outside them, and in which order they come.
+    """A named format: its tags, where text outside them is allowed, and their order.
 
-    `sequence` is a regular expression over the tags' names where the listed order does not say it.
+    `sequence` is a regular expression over the tags' names, if the listed order does not describe it.
     """
 
     tags: tuple[Tag, ...]
@@ -32,11 +32,11 @@ _ANSWER = Tag(name="answer")
 _MANY = 1000
 
 TEMPLATES: Mapping[str, Template] = {
-    # DeepSeek-R1 (arXiv 2501.12948) and most that follow it.
+    # DeepSeek-R1 (arXiv 2501.12948) and most of its successors.
     "think_answer": Template((_THINK, _ANSWER)),
-    # What reasoning models write: a thought, then the answer without tags.
+    # The output of reasoning models: a thought, then the answer without tags.
     "think": Template((_THINK,), outside="after"),
-    # TON: deciding not to think is legal.
+    # TON: an empty thought is allowed.
     "think_or_not": Template((Tag(name="think", empty=True), _ANSWER)),
     "reasoning_answer": Template(_one_each("reasoning", "answer")),
     "caption_reason_answer": Template(_one_each("caption", "reason", "answer")),

@@ -1,7 +1,8 @@
-"""The arguments of an instruction, read strictly: a missing argument, or one of the wrong type, is a bad reference.
+"""Reads the arguments of an instruction strictly: a missing argument, or one of the wrong type, makes the reference
+invalid.
 
-If an argument is missing, the checkers of IFEval and IFBench draw a random word, number or relation, so that a verdict
-changes from call to call. Here nothing is drawn.
+If an argument is missing, the checkers of IFEval and IFBench draw a random word, number or relation, so a verdict
+changes from call to call. Nothing is drawn here.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ _SEPARATOR = re.compile(r",|\bor\b")
 
 
 def _parted(listed: str) -> list[str]:
-    """The texts of a list that is written as one text."""
+    """Splits a list that is written as one text."""
     try:
-        value = ast.literal_eval(listed)  # literals only: it runs nothing
+        value = ast.literal_eval(listed)  # literals only: this runs no code
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         value = None
     if isinstance(value, (list, tuple)) and value and all(isinstance(one, str) and one.strip() for one in value):
@@ -32,7 +33,7 @@ def _parted(listed: str) -> list[str]:
 
 
 class Arguments:
-    """The arguments of one instruction. Every reader raises InvalidReference, naming the argument."""
+    """The arguments of one instruction. Every reader raises InvalidReference naming the argument."""
 
     def __init__(self, name: str, given: Mapping[str, Any], path: str) -> None:
         self._name = name
@@ -41,7 +42,7 @@ class Arguments:
         self._read: set[str] = set()
 
     def refuse(self, argument: str, needed: str) -> NoReturn:
-        """Say that an argument is not what is needed. Raises InvalidReference."""
+        """Rejects an argument and says what is needed. Raises InvalidReference."""
         found = f"not {self._given[argument]!r:.60}" if argument in self._given else "and it is missing"
         raise InvalidReference(
             f"instruction {self._name!r}: {argument} must be {needed}, {found}", path=f"{self._path}.{argument}"
@@ -52,7 +53,7 @@ class Arguments:
         return self._given.get(argument)
 
     def count(self, argument: str, least: int = 0) -> int:
-        """A whole number of at least `least`; 3.0 is one (columns of numbers become floats where some are missing)."""
+        """A whole number of at least `least`. 3.0 counts (columns of numbers become floats if values are missing)."""
         value = self._take(argument)
         whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
         if not whole or isinstance(value, bool) or value < least:
@@ -74,11 +75,11 @@ class Arguments:
         return value
 
     def word(self, argument: str) -> str:
-        """A text that is not blank, without the blanks around it."""
+        """A text that is not blank, stripped."""
         return self.text(argument).strip()
 
     def first_word(self, argument: str) -> str:
-        """The same, or the first of a list of them."""
+        """The same, or the first item of a list."""
         value = self._given.get(argument)
         return self.texts(argument)[0].strip() if isinstance(value, (list, tuple)) else self.word(argument)
 
@@ -90,7 +91,7 @@ class Arguments:
         return value
 
     def letter(self, argument: str) -> str:
-        """One character that is not a blank, small."""
+        """A single character that is not blank, in lower case."""
         value = self._take(argument)
         if not isinstance(value, str) or len(value.strip()) != 1:
             self.refuse(argument, "one character")
@@ -112,9 +113,9 @@ class Arguments:
         return tuple(value)
 
     def options(self, argument: str, whole: bool = True) -> Sequence[str]:
-        """A list of texts; a text is one that is written as JSON or Python writes it, or parted by "/", "or" or ",".
+        """A list of texts. A single text is parsed as a JSON or Python list, or split at "/", "or" or ",".
 
-        whole: False leaves a text as it is, which the official code takes for a list of its characters.
+        whole: if False, a text is returned unchanged; the official code takes it for a list of its characters.
         """
         value = self._take(argument)
         if not isinstance(value, str) or not value.strip():
@@ -122,19 +123,21 @@ class Arguments:
         return _parted(value) if whole else value
 
     def one_of(self, argument: str, allowed: Sequence[str]) -> str:
-        """One of a few texts."""
+        """One of a few permitted texts."""
         value = self._take(argument)
         if value not in allowed:
             self.refuse(argument, f"one of {', '.join(allowed)}")
         return str(value)
 
     def compared(self, argument: str, relation: str = "relation") -> Callable[[int], bool]:
-        """Returns what tells whether a number is "at least" or "less than" (as `relation` says) a whole number."""
+        """Returns a test that compares a number with a whole number by "at least" or "less than", as `relation`
+        says.
+        """
         wanted, how = self.count(argument), self.one_of(relation, _RELATIONS)
         return lambda found: found >= wanted if how == "at least" else found < wanted
 
     def finish(self) -> None:
-        """Refuse arguments that the instruction does not know."""
+        """Rejects arguments that the instruction does not know."""
         for argument in self._given:
             if argument not in self._read:
                 raise InvalidReference(

@@ -1,4 +1,4 @@
-"""The definition of a checker, and the table of checkers that the families fill."""
+"""The definition of a checker, and the table in which all checkers are registered."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Build = Callable[[Arguments], Check]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checker:
-    """The way in which an instruction is checked.
+    """The check of an instruction.
 
     build: makes the check from the instruction's arguments.
     guard: makes what must hold besides where guards are on: it stops responses that the official checker passes
@@ -35,7 +35,7 @@ CHECKERS: dict[str, Checker] = {}
 def checker(
     name: str, *, guard: Build | None = None, why: str = "", official: Build | None = None
 ) -> Callable[[Build], Build]:
-    """Enter a checker under its id."""
+    """Registers a checker under its id."""
 
     def enter(build: Build) -> Build:
         CHECKERS[name] = Checker(name=name, build=build, guard=guard, why=why, official=official)
@@ -45,7 +45,7 @@ def checker(
 
 
 def plain(name: str, *, guard: Check | None = None, why: str = "") -> Callable[[Check], Check]:
-    """Enter a checker that takes no arguments."""
+    """Registers a checker without arguments."""
 
     def enter(check: Check) -> Check:
         guarded: Build | None = None if guard is None else lambda arguments: guard

@@ -30,7 +30,7 @@ _NUMBER = re.compile(r"\d+")
 _JAPANESE = re.compile("[\u3040-\u30ff\u4e00-\u9fff]")
 _MULTIPLES = (1, 2, 3, 5, 7)
 _NEAR = 2
-"""Points of a percentage by which an overlap may miss."""
+"""The tolerance for an overlap, in percentage points."""
 _STOPWORDS_LIST = """
     i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she her hers herself it
     its itself they them their theirs themselves what which who whom this that these those am is are was were be been
@@ -41,7 +41,7 @@ _STOPWORDS_LIST = """
     mightn mustn needn shan shouldn wasn weren won wouldn
     """
 _STOPWORDS = frozenset(_STOPWORDS_LIST.split())
-"""NLTK's list for English, without the words that hold an apostrophe, which no counted word does."""
+"""NLTK's English list, without words that contain an apostrophe, because no counted word does."""
 
 
 @checker("count:word_count_range")
@@ -53,7 +53,7 @@ def word_count_range(arguments: Arguments) -> Check:
 
 @checker("count:unique_word_count")
 def unique_word_count(arguments: Arguments) -> Check:
-    """At least `N` different words, in any case."""
+    """At least `N` different words, ignoring case."""
     wanted = arguments.count("N")
     return lambda text: len({word.strip(STRIPPED) for word in text.lower.split()}) >= wanted
 
@@ -83,14 +83,14 @@ def person_names(arguments: Arguments) -> Check:
 
 @checker("count:numbers")
 def numbers(arguments: Arguments) -> Check:
-    """Exactly `N` numbers; punctuation within a number does not part it."""
+    """Exactly `N` numbers. Punctuation within a number does not split it."""
     wanted = arguments.count("N")
     return lambda text: sum(1 for _ in _NUMBER.finditer(text.bare)) == wanted
 
 
 @plain("count:punctuation")
 def punctuation(text: Text) -> bool:
-    """Every standard punctuation mark and an interrobang, whose marks count for it alone."""
+    """Every standard punctuation mark, and an interrobang, whose marks count only as such."""
     if not any(mark in text.value for mark in ("!?", "?!", "‽")):
         return False
     rest = text.value.replace("?!", "", 1) if "?!" in text.value else text.value.replace("!?", "", 1)
@@ -111,7 +111,7 @@ def pronouns(arguments: Arguments) -> Check:
 
 @checker("count:keywords_multiple")
 def keywords_multiple(arguments: Arguments) -> Check:
-    """`keyword1` to `keyword5` are there 1, 2, 3, 5 and 7 times, in any case."""
+    """`keyword1` to `keyword5` occur 1, 2, 3, 5 and 7 times, ignoring case."""
     keywords = [arguments.word(f"keyword{place}").lower() for place in range(1, 6)]
     wanted = tuple(zip(keywords, _MULTIPLES, strict=True))
     return lambda text: all(text.lower.count(keyword) == number for keyword, number in wanted)
@@ -128,7 +128,7 @@ def _long_enough(arguments: Arguments) -> Check:
     why="the official checker passes a response of fewer than N words, none of them Japanese",
 )
 def words_japanese(arguments: Arguments) -> Check:
-    """Every `N`-th word is Japanese; digits may stand there too."""
+    """Every `N`-th word is Japanese; digits count as well."""
     place = arguments.count("N", 1)
 
     def check(text: Text) -> bool:
@@ -140,7 +140,7 @@ def words_japanese(arguments: Arguments) -> Check:
 
 @checker("ratio:stop_words")
 def stop_words(arguments: Arguments) -> Check:
-    """At most `percentage` per cent of the words are stop words of English."""
+    """At most `percentage` per cent of the words are English stop words."""
     most = arguments.percentage("percentage")
 
     def check(text: Text) -> bool:
@@ -160,7 +160,7 @@ def _marks(text: Text) -> Counter[str]:
     why="the official checker passes a response without any declarative or interrogative sentence: 0 is twice 0",
 )
 def sentence_type(text: Text) -> bool:
-    """Twice as many sentences end in a period as in a question mark."""
+    """Twice as many sentences end in a period as end in a question mark."""
     marks = _marks(text)
     return marks["."] == 2 * marks["?"]
 
@@ -171,7 +171,7 @@ def sentence_type(text: Text) -> bool:
     why="the official checker passes a response without any sentence that ends in a mark: 0 equals 0",
 )
 def sentence_balance(text: Text) -> bool:
-    """As many sentences end in a period as in a question mark and in an exclamation mark."""
+    """Equally many sentences end in a period, in a question mark, and in an exclamation mark."""
     marks = _marks(text)
     return marks["."] == marks["?"] == marks["!"]
 
@@ -182,7 +182,9 @@ def _trigrams(text: str) -> set[str]:
 
 @checker("ratio:overlap")
 def overlap(arguments: Arguments) -> Check:
-    """`percentage` per cent (two points more or less) of the different trigrams of characters are the reference's."""
+    """`percentage` per cent (plus or minus two points) of the distinct character trigrams also occur in the
+    reference.
+    """
     reference = _trigrams(arguments.text("reference_text"))
     wanted = arguments.percentage("percentage")
 
@@ -199,5 +201,5 @@ def overlap(arguments: Arguments) -> Check:
     why="the official checker does not look at the words: it passes the same sentence three times",
 )
 def sentence_words(text: Text) -> bool:
-    """Three sentences of the same number of characters."""
+    """Three sentences with the same number of characters."""
     return len(text.sentences) == 3 and len({len(sentence.strip()) for sentence in text.sentences}) == 1

@@ -1,4 +1,4 @@
-"""IFBench's `custom:*`: tasks with one right form each, including tables. They have no arguments."""
+"""IFBench's `custom:*`: tasks with one right form each, including tables. They take no arguments."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _SPECIAL = re.compile(r"[^\d\w\s]")
 
 
 def _ascii(text: str) -> str:
-    """The text without what ASCII lacks, letters less their accents."""
+    """Removes characters outside ASCII, and accents from letters."""
     if text.isascii():
         return text
-    # Character by character: to order a long run of combining marks takes time that grows with its square.
+    # Normalise character by character: ordering a long run of combining marks takes quadratic time.
     parts = (char if char.isascii() else unicodedata.normalize("NFKD", char) for char in text)
     return "".join(parts).encode("ascii", "ignore").decode("ascii")
 
@@ -72,13 +72,13 @@ def reverse_newline(text: Text) -> bool:
 
 @plain("custom:word_reverse")
 def word_reverse(text: Text) -> bool:
-    """Read word by word from the end, it names the bald eagle."""
+    """Read backwards word by word, it names the bald eagle."""
     return "bald eagle" in " ".join(reversed(bare(text.lower).split()))
 
 
 @plain("custom:character_reverse")
 def character_reverse(text: Text) -> bool:
-    """Written from the end, it names the bald eagle."""
+    """Read backwards, it names the bald eagle."""
     return "elgae dlab" in text.lower
 
 
@@ -90,13 +90,13 @@ def sentence_alphabet(text: Text) -> bool:
 
 @plain("custom:european_capitals_sort")
 def european_capitals_sort(text: Text) -> bool:
-    """The capitals of Europe north of 45 degrees from north to south, parted by commas."""
+    """The capitals of Europe north of 45 degrees from north to south, separated by commas."""
     return tuple(part.strip() for part in _ascii(text.value).split(",") if part.strip()) == _CAPITALS
 
 
 @plain("custom:date_format_list")
 def date_format_list(text: Text) -> bool:
-    """Dates of Napoleon's time as YYYY-MM-DD, parted by commas."""
+    """Dates of Napoleon's time as YYYY-MM-DD, separated by commas."""
     for part in text.value.split(","):
         date = _DATE.fullmatch(part.strip())
         if date is None:
@@ -116,7 +116,7 @@ _STUDENT = _header("StudentID Subject Grade Semester Score", r"\t *")
 
 
 def _rows(value: str, delimiter: str = ",") -> list[list[str]]:
-    """The rows; none where it is not a table."""
+    """The rows of a table; empty if the text is not a table."""
     try:
         return list(csv.reader(io.StringIO(value), delimiter=delimiter))
     except csv.Error:
@@ -124,20 +124,20 @@ def _rows(value: str, delimiter: str = ",") -> list[list[str]]:
 
 
 def _quotes_kept(value: str) -> str:
-    # A quotation mark written three times is one that opens or closes and one that is kept.
+    # A tripled quotation mark opens or closes a field, plus one literal mark.
     return value.replace('"', '"""')
 
 
 @plain("custom:csv_city")
 def csv_city(text: Text) -> bool:
-    """A header and seven rows of five fields, parted by commas."""
+    """A header and seven rows of five fields, separated by commas."""
     rows = _rows(text.value)
     return len(rows) == 8 and rows[0] == _CITY and all(len(row) == 5 for row in rows[1:])
 
 
 def _special(field: str) -> bool:
-    """Returns whether quotation marks enclose a character that is not a letter, digit or blank; on the field's first
-    line.
+    """Returns whether the first line of a field has a character in quotation marks that is not a letter, digit or
+    blank.
     """
     line = field.partition("\n")[0]
     last = line.rfind('"')
@@ -146,7 +146,7 @@ def _special(field: str) -> bool:
 
 @plain("custom:csv_special_character")
 def csv_special_character(text: Text) -> bool:
-    """A header and fourteen rows of five fields, parted by commas, with a special character in quotation marks."""
+    """A header and fourteen rows of five fields, separated by commas, with a special character in quotation marks."""
     if _PRODUCT.fullmatch(text.lines[0].strip()) is None:
         return False
     rows = _rows(_quotes_kept(text.value))
@@ -156,13 +156,13 @@ def csv_special_character(text: Text) -> bool:
         if len(row) != 5:
             return False
         if any(map(_special, row)):
-            return True  # as in the official checker, which looks at no row after it
+            return True  # the official checker ignores the rows after it
     return False
 
 
 @plain("custom:csv_quotes")
 def csv_quotes(text: Text) -> bool:
-    """A header and three rows of five fields, parted by tabs, each field in quotation marks."""
+    """A header and three rows of five fields, separated by tabs, each field in quotation marks."""
     if _STUDENT.fullmatch(text.lines[0].strip()) is None:
         return False
     rows = _rows(_quotes_kept(text.value), "\t")

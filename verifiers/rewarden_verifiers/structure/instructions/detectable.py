@@ -10,7 +10,7 @@ from rewarden_verifiers.structure.instructions.checker import Check, checker, pl
 from rewarden_verifiers.structure.instructions.patterns import compiled
 from rewarden_verifiers.structure.instructions.text import Text
 
-# The indent is matched within a line: across lines (`\s*`) the official pattern is quadratic in blank lines.
+# Match the indent within a line: across lines (`\s*`), the official pattern takes time quadratic in blank lines.
 _STAR_BULLET = re.compile(r"^[^\S\n]*\*[^*].*$", re.MULTILINE)
 _DASH_BULLET = re.compile(r"^[^\S\n]*-.*$", re.MULTILINE)
 _SINGLE = re.compile(r"\*[^\n*]*\*")
@@ -44,7 +44,7 @@ def _postscript(arguments: Arguments) -> Check:
 
 @checker("detectable_content:postscript", official=_postscript)
 def postscript(arguments: Arguments) -> Check:
-    """`postscript_marker` is there, in any case; "P.S." and "P.P.S" can contain a space after each period."""
+    """`postscript_marker` occurs, ignoring case; in "P.S." and "P.P.S", a space may follow each period."""
     marker = arguments.word("postscript_marker")
     pattern = re.compile(_POSTSCRIPTS.get(marker, re.escape(marker.lower())))
     return lambda text: pattern.search(text.lower) is not None
@@ -72,19 +72,19 @@ def _options(text: Text) -> int:
     why="the official checker passes a response that names all three answers",
 )
 def constrained_response(text: Text) -> bool:
-    """One of "My answer is yes.", "My answer is no." and "My answer is maybe." is there."""
+    """One of "My answer is yes.", "My answer is no." and "My answer is maybe." occurs."""
     return _options(text) > 0
 
 
 def highlights(text: Text) -> int:
-    """Returns how many stretches stand between asterisks or double asterisks, each on one line."""
+    """Returns the number of passages between asterisks or double asterisks on the same line."""
     single = sum(1 for found in _SINGLE.findall(text.value) if found.strip("*").strip())
     return single + sum(1 for found in _DOUBLE.findall(text.value) if found[2:-2].strip())
 
 
 @checker("detectable_format:number_highlighted_sections")
 def number_highlighted_sections(arguments: Arguments) -> Check:
-    """At least `num_highlights` stretches between asterisks or double asterisks, each on one line."""
+    """At least `num_highlights` passages between asterisks or double asterisks on the same line."""
     wanted = arguments.count("num_highlights")
     return lambda text: highlights(text) >= wanted
 
@@ -92,7 +92,7 @@ def number_highlighted_sections(arguments: Arguments) -> Check:
 def _sections(arguments: Arguments) -> Check:
     pattern = compiled(arguments.word("section_spliter"), r"\s?%s\s?\d+\s?", ignore_case=False)
     wanted = arguments.count("num_sections")
-    # The official code counts what `re.split` returns, to which each group of the expression adds a part.
+    # The official code counts the parts that `re.split` returns, and each group of the pattern adds one.
     return lambda text: pattern is not None and len(pattern.findall(text.value)) * (1 + pattern.groups) >= wanted
 
 
@@ -106,7 +106,7 @@ def multiple_sections(arguments: Arguments) -> Check:
 
 @plain("detectable_format:json_format")
 def json_format(text: Text) -> bool:
-    """The whole is JSON, in a fence or not."""
+    """The whole text is JSON, in a fence or not."""
     value = text.value.strip()
     for fence in ("```json", "```Json", "```JSON", "```"):
         value = value.removeprefix(fence)

@@ -9,21 +9,21 @@ from rewarden_verifiers.structure.instructions.text import Text
 
 @checker("startend:end_checker")
 def end_checker(arguments: Arguments) -> Check:
-    """The response ends with `end_phrase`, in any case; a double quotation mark may follow."""
+    """The response ends with `end_phrase`, ignoring case; a double quotation mark may follow."""
     phrase = arguments.word("end_phrase").lower()
     return lambda text: text.value.strip().strip('"').lower().endswith(phrase)
 
 
 @plain("startend:quotation")
 def quotation(text: Text) -> bool:
-    """The whole is between double quotation marks."""
+    """The whole text is in double quotation marks."""
     value = text.value.strip()
     return len(value) > 1 and value[0] == '"' and value[-1] == '"'
 
 
 @plain("combination:two_responses")
 def two_responses(text: Text) -> bool:
-    """Two responses that differ, parted by six asterisks; a blank one may stand first or last only."""
+    """Two different responses, separated by six asterisks; only the first or the last part may be blank."""
     parts = [part.strip() for part in text.value.split("******")]
     filled = [part for part in parts if part]
     return all(parts[1:-1]) and len(filled) == 2 and filled[0] != filled[1]
@@ -31,6 +31,6 @@ def two_responses(text: Text) -> bool:
 
 @checker("combination:repeat_prompt")
 def repeat_prompt(arguments: Arguments) -> Check:
-    """The response begins with `prompt_to_repeat`, in any case."""
+    """The response begins with `prompt_to_repeat`, ignoring case."""
     prompt = arguments.word("prompt_to_repeat").lower()
     return lambda text: text.value.strip().lower().startswith(prompt)

@@ -44,12 +44,14 @@ def _characters() -> frozenset[str]:
 
 
 _EMOJI = _characters()
-"""Emoji that are one character, by Unicode's emoji data (version 17): as RGI emoji, with or without a selector."""
+"""Emoji that consist of one character, by Unicode's emoji data (version 17): as RGI emoji, with or without a
+selector.
+"""
 
 
 @plain("format:parentheses")
 def parentheses(text: Text) -> bool:
-    """Brackets of any kind are nested five deep, up to the first that closes rightly at that depth."""
+    """Brackets of any kind are nested five deep, up to the first that closes properly at that depth."""
     expected: list[str] = []
     deepest = 0
     for match in _BRACKETS.finditer(text.value):
@@ -69,7 +71,9 @@ def parentheses(text: Text) -> bool:
 
 @plain("format:quotes")
 def quotes(text: Text) -> bool:
-    """Double and single quotation marks are nested three deep; an apostrophe is one, as in the official checker."""
+    """Double and single quotation marks are nested three deep. As in the official checker, an apostrophe counts as a
+    mark.
+    """
     opened: list[str] = []
     deepest = 0
     for match in _QUOTES.finditer(text.value):
@@ -85,7 +89,7 @@ def quotes(text: Text) -> bool:
 
 
 def _one_of(listed: str, either: re.Pattern[str]) -> Check:
-    """either: the "or" that parts options."""
+    """either: matches the "or" between options."""
     parts = listed.split("/") if "/" in listed else (either if either.search(listed) else _COMMA).split(listed)
     exact = frozenset(part.strip() for part in parts)
     if _LETTERED.match(listed):
@@ -102,7 +106,7 @@ def options(arguments: Arguments) -> Check:
 
 @plain("format:newline")
 def newline(text: Text) -> bool:
-    """Each word stands on a line of its own."""
+    """Each word is on its own line."""
     value = text.bare.strip()
     return sum(1 for line in value.split("\n") if line) == len(value.split())
 
@@ -113,12 +117,12 @@ def _emoji_near_end(value: str) -> bool:
 
 @plain("format:emoji")
 def emoji(text: Text) -> bool:
-    """Each sentence ends with an emoji, before its last mark or after it."""
+    """Each sentence ends with an emoji, before or after its final mark."""
     stripped = [bare(sentence).strip() for sentence in text.sentences]
     for place, value in enumerate(stripped):
         if not value:
             return False
-        # An emoji after the mark is at the beginning of what the splitter takes for the next sentence.
+        # The splitter assigns an emoji after the mark to the next sentence.
         following = stripped[place + 1] if place + 1 < len(stripped) else ""
         if not _emoji_near_end(value) and following[:1] not in _EMOJI:
             return False
@@ -131,16 +135,16 @@ def emoji(text: Text) -> bool:
     why="the official checker passes a single line, which is not stairs",
 )
 def line_indent(text: Text) -> bool:
-    """Each line is indented more than the one before it."""
+    """Each line is indented more than the previous one."""
     indents = [len(line) - len(line.lstrip(" ")) for line in _without_blank_lines(list(text.lines))]
     return all(one < other for one, other in pairwise(indents))
 
 
 def _without_blank_lines(lines: list[str]) -> list[str]:
-    """The lines less the blank ones, as the official checker takes them away: while it goes through them.
+    """Removes blank lines the way the official checker does: while iterating over the lines.
 
-    It removes the first line that equals the blank one it is at, and then skips the next line; what follows the place
-    where it stands never moves, so that one pass shows which lines are left.
+    It removes the first line that equals the current blank one, and thereby skips the next line. Lines after the
+    current position never move, so one pass determines which lines remain.
     """
     places: dict[str, list[int]] = {}
     for place in range(len(lines) - 1, -1, -1):
@@ -171,14 +175,14 @@ def quote_unquote(text: Text) -> bool:
 
 @checker("format:list")
 def separated_list(arguments: Arguments) -> Check:
-    """`sep` is there at least twice."""
+    """`sep` occurs at least twice."""
     separator = arguments.text("sep")
     return lambda text: text.value.count(separator) >= 2
 
 
 @plain("format:thesis")
 def thesis(text: Text) -> bool:
-    """A text in HTML's italics comes first, and another text after it."""
+    """An HTML italic text comes first, followed by other text."""
     start = text.value.find("<i>")
     if start < 0:
         start = text.value.find("<em>")
@@ -197,7 +201,7 @@ def thesis(text: Text) -> bool:
     why="the official checker passes a response without any bullet",
 )
 def sub_bullets(text: Text) -> bool:
-    """Each `*` is followed by a `-` before the next."""
+    """Every `*` is followed by a `-` before the next `*`."""
     return all("-" in bullet for bullet in text.value.split("*")[1:])
 
 
@@ -214,7 +218,7 @@ def no_bullets_bullets(text: Text) -> bool:
             open_for_sentences = False
             bullets += 1
         elif open_for_sentences:
-            # As in the official checker, a blank line ends the sentences, and only bullets may follow it.
+            # As in the official checker, a blank line ends the sentences, and only bullets may follow.
             found = len(sentences(stripped))
             open_for_sentences = found > 0
             spoken += found
@@ -225,7 +229,7 @@ def no_bullets_bullets(text: Text) -> bool:
 
 @plain("format:title_case")
 def title_case(text: Text) -> bool:
-    """No word begins with a small letter, but for words of mixed case."""
+    """No word begins with a lower-case letter, except words in mixed case."""
     for word in text.tokens:
         if not word[0].isalpha() or not word[0].islower():
             continue
@@ -237,11 +241,11 @@ def title_case(text: Text) -> bool:
 
 @plain("format:output_template")
 def output_template(text: Text) -> bool:
-    """ "My Answer:", "My Conclusion:" and "Future Outlook:" are there."""
+    """ "My Answer:", "My Conclusion:" and "Future Outlook:" occur."""
     return all(part in text.value for part in _TEMPLATE)
 
 
 @plain("format:no_whitespace")
 def no_whitespace(text: Text) -> bool:
-    """No blank of any kind."""
+    """No white space of any kind."""
     return len(text.words) == 1 and len(text.words[0]) == len(text.value)

@@ -34,7 +34,7 @@ def number_sentences(arguments: Arguments) -> Check:
 
 @checker("length_constraints:number_paragraphs")
 def number_paragraphs(arguments: Arguments) -> Check:
-    """Exactly `num_paragraphs` paragraphs, parted by `***`; a blank one may stand first or last only."""
+    """Exactly `num_paragraphs` paragraphs, separated by `***`; only the first or the last may be blank."""
     wanted = arguments.count("num_paragraphs")
 
     def check(text: Text) -> bool:
@@ -46,7 +46,7 @@ def number_paragraphs(arguments: Arguments) -> Check:
 
 @checker("length_constraints:nth_paragraph_first_word")
 def nth_paragraph_first_word(arguments: Arguments) -> Check:
-    """`num_paragraphs` paragraphs, parted by a blank line, and the `nth_paragraph` begins with `first_word`."""
+    """`num_paragraphs` paragraphs, separated by a blank line, and the `nth_paragraph` begins with `first_word`."""
     wanted = arguments.count("num_paragraphs", 1)
     place = arguments.count("nth_paragraph", 1)
     if place > wanted:

@@ -12,7 +12,7 @@ from rewarden_verifiers.structure.instructions.text import Text
 
 _WORD = re.compile(r"(?<![\\\w])[^\W\d_]{2,}")
 _READ = 20_000
-"""Characters that the language is told from."""
+"""The number of characters used to detect the language."""
 _ENGLISH_SHARE = 2 / 3
 _UNTOLD = "the official checker passes a response that is in no language, such as digits alone"
 
@@ -23,7 +23,7 @@ def _told(text: Text) -> bool:
 
 @checker("language:response_language", guard=lambda arguments: _told, why=_UNTOLD)
 def response_language(arguments: Arguments) -> Check:
-    """The response is in `language`, a code of ISO 639-1, as langdetect tells it."""
+    """The response is in `language`, a code of ISO 639-1, according to langdetect."""
     code = arguments.language("language")
     return lambda text: text.language in (code, None)
 
@@ -33,15 +33,15 @@ def _english(text: Text) -> bool:
 
 
 def _words(text: Text) -> list[str]:
-    """Words of two letters and more, in small letters, but for LaTeX's commands."""
+    """Words of two or more letters in lower case, without LaTeX commands."""
     return _WORD.findall(text.lower[:_READ])
 
 
 def is_english(text: Text) -> bool:
-    """Returns whether a text in letters of any case is English, as far as its small letters tell.
+    """Returns whether a text is English, judging by its lower-case form.
 
-    langdetect errs on short texts and on formulas, so that a text is English too where most of its words are ones that
-    English newspapers use; of other European languages hardly a third are.
+    langdetect errs on short texts and on formulas. So a text also counts as English if most of its words occur in
+    English newspapers; in other European languages, hardly a third do.
     """
     if "en" in languages.probabilities(text.lower[:_READ]):
         return True
@@ -53,15 +53,15 @@ def is_english(text: Text) -> bool:
 def english_capital(arguments: Arguments) -> Check:
     """English, in capital letters only.
 
-    langdetect hardly tells languages in capital letters: the official checker passes most of them, and takes some
-    English for another.
+    langdetect hardly recognises languages in capital letters: the official checker passes most of them, and takes some
+    English for another language.
     """
     return lambda text: text.value.isupper() and is_english(text)
 
 
 @plain("change_case:english_lowercase", guard=_told, why=_UNTOLD)
 def english_lowercase(text: Text) -> bool:
-    """English, in small letters only."""
+    """English, in lower-case letters only."""
     return text.value.islower() and _english(text)
 
 

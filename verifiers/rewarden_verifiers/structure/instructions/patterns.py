@@ -1,7 +1,7 @@
-"""Keywords as the official checkers read them: as regular expressions, in which "U.S." finds "UXSX".
+"""Keywords as the official checkers read them: as regular expressions, in which "U.S." matches "UXSX".
 
-Only comparisons with published verdicts need this. A keyword with unbounded repetition runs on RE2, whose time grows
-only with the text; its character classes are ASCII.
+This is needed only to compare with published verdicts. A keyword with unbounded repetition runs on RE2, whose time is
+linear in the text; its character classes are ASCII.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ import re2
 from rewarden_verifiers.structure.instructions.checker import Check
 
 _BOUNDED = re.compile(r"[^*+{]*")
-"""An expression that repeats nothing more than once."""
+"""An expression without repetition."""
 _MOST_CHOICES = 8
-"""Optional parts and alternatives: each may double what a search tries."""
+"""The maximum number of optional parts and alternatives: each may double the work of a search."""
 _LAST = re.compile(r"[*+]{1,2}")
-"""Such a repetition at the end, as in "C++": nothing after it makes the search go back."""
+"""A repetition at the end, as in "C++": nothing follows that could make the search backtrack."""
 _WHOLE, _WORD = "%s", r"\b%s\b"
 
 
 def compiled(keyword: str, frame: str = _WHOLE, ignore_case: bool = True) -> Any:
-    """The keyword as an expression within a frame; None if it is none, of which the official code dies."""
+    """Compiles a keyword as an expression within a frame; None if it is invalid, on which the official code fails."""
     expression = frame % keyword
     rest = _BOUNDED.sub("", keyword, count=1)
     few = keyword.count("?") + keyword.count("|") <= _MOST_CHOICES
@@ -40,10 +40,9 @@ def compiled(keyword: str, frame: str = _WHOLE, ignore_case: bool = True) -> Any
 
 
 def counted(keywords: Sequence[str], fits: Callable[[list[int]], bool], words: bool = False) -> Check:
-    """Returns a check of how often each keyword is found, in any case. Where one is not an expression, nothing follows
-    it.
+    """Returns a check of how often each keyword occurs, ignoring case. If one is an invalid expression, no text passes.
 
-    words: whether they are looked for between the boundaries of words only.
+    words: whether to search for whole words only.
     """
     patterns = [compiled(keyword, _WORD if words else _WHOLE) for keyword in keywords]
     if None in patterns:

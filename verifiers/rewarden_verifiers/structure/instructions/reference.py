@@ -1,4 +1,4 @@
-"""References of `instructions`, in the forms that data sets use."""
+"""References of `instructions`, in the forms used by data sets."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ Reference = str | dict[str, Any] | list[Any]
 _MOST_INSTRUCTIONS = 128
 _LONGEST = 1_000_000
 _DEEPEST = 4
-"""The number of times that a text within a text is read."""
+"""The maximum number of times that a text inside a text is parsed."""
 _LISTS = ("instruction_id_list", "instruction_id")
 _NAMES = ("id", "instruction_id")
 _FUNCTION = "func_name"
-"""The key of Tulu 3's form, which has one instruction and its arguments in the same object."""
+"""The key of Tulu 3's form, which has one instruction and its arguments in one object."""
 
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """An instruction with its arguments read: its check, and what must hold besides where guards are on."""
+    """An instruction with its arguments parsed: its check, and the guard that applies in addition if guards are on."""
 
     name: str
     check: Check
@@ -36,9 +36,9 @@ class Instruction:
 
 
 def read(reference: Reference, guards: bool = True) -> tuple[Instruction, ...]:
-    """The instructions of a reference. Raises InvalidReference: an id that is not known is never taken for met.
+    """Parses the instructions of a reference. Raises InvalidReference: an unknown id never counts as followed.
 
-    guards: False takes the official checks where ours depart from them.
+    guards: if False, the official checks are used where ours differ.
     """
     listed = _listed(reference, _DEEPEST)
     if not listed:
@@ -61,13 +61,13 @@ def _instruction(name: Any, given: Any, path: str, guards: bool) -> Instruction:
     official = None if guards else found.official
     check = (official or found.build)(arguments)
     guard = None if found.guard is None else found.guard(arguments)
-    if not found.name.startswith("custom:"):  # those take and ignore any, as in the official code
+    if not found.name.startswith("custom:"):  # `custom:` instructions ignore any arguments, as in the official code
         arguments.finish()
     return Instruction(found.name, check, guard, found.why)
 
 
 def _parsed(text: str, path: str) -> Any:
-    """A text as JSON, or as Python writes the same: open-instruct's data sets hold `str()` of a list."""
+    """Parses a text as JSON or as a Python literal: open-instruct's data sets contain `str()` of a list."""
     if len(text) > _LONGEST:
         raise InvalidReference(f"a text longer than {_LONGEST} characters holds no instructions", path=path)
     try:
@@ -75,13 +75,13 @@ def _parsed(text: str, path: str) -> Any:
     except (ValueError, RecursionError):
         pass
     try:
-        return ast.literal_eval(text)  # literals only: it runs nothing
+        return ast.literal_eval(text)  # literals only: this runs no code
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         raise InvalidReference("the text is neither JSON nor a Python literal", path=path) from None
 
 
 def _listed(reference: Any, depth: int) -> list[tuple[Any, Any]]:
-    """Ids and arguments."""
+    """Lists ids with their arguments."""
     if isinstance(reference, str) and depth:
         return _listed(_parsed(reference, "reference"), depth - 1)
     if isinstance(reference, Mapping):
@@ -89,7 +89,7 @@ def _listed(reference: Any, depth: int) -> list[tuple[Any, Any]]:
             names = reference.get(key)
             if isinstance(names, Sequence) and not isinstance(names, str):
                 return _paired(names, reference.get("kwargs"))
-        if isinstance(reference.get(_FUNCTION), str):  # its arguments stand beside it
+        if isinstance(reference.get(_FUNCTION), str):  # its arguments are next to the name
             return [(reference[_FUNCTION], {key: value for key, value in reference.items() if key != _FUNCTION})]
         for key in _NAMES:
             if isinstance(reference.get(key), str):

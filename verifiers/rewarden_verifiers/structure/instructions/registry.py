@@ -1,4 +1,4 @@
-"""The checkers by id: 25 of IFEval, 58 of IFBench, 28 more that IF-RLVR trains on, Tulu 3's 25, and other names."""
+"""The checkers by id: 25 of IFEval, 58 of IFBench, 28 more that IF-RLVR trains on, Tulu 3's 25, and aliases."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from rewarden_verifiers.structure.instructions import (  # noqa: F401 - the fami
 from rewarden_verifiers.structure.instructions.checker import CHECKERS, Checker
 
 ALIASES: Mapping[str, str] = {
-    # open-instruct's IFEvalG, which IF-RLVR trains on, has its own name for this one.
+    # open-instruct's IFEvalG, which IF-RLVR trains on, uses its own name for this one.
     "letters:letter_counting2": "keywords:letter_frequency",
 }
 
 
 def find(name: str) -> Checker | None:
-    """The checker of an id, or None if there is none."""
+    """Returns the checker with this id, or None."""
     return CHECKERS.get(ALIASES.get(name, name))

@@ -20,7 +20,7 @@ def _another_first_word(arguments: Arguments) -> Check:
     why="the official checker passes the unchanged request where a blank was added to it",
 )
 def repeat_change(arguments: Arguments) -> Check:
-    """`prompt_to_repeat` is repeated with another first word."""
+    """`prompt_to_repeat` is repeated with a different first word."""
     prompt = arguments.text("prompt_to_repeat")
     rest = prompt.split()[1:]
     return lambda text: text.value != prompt and list(text.words[1:]) == rest
@@ -28,13 +28,13 @@ def repeat_change(arguments: Arguments) -> Check:
 
 @plain("repeat:repeat_simple")
 def repeat_simple(text: Text) -> bool:
-    """The response is the instruction's own sentence, in any case."""
+    """The response is the instruction's own sentence, ignoring case."""
     return text.lower.strip() == _SENTENCE
 
 
 @checker("repeat:repeat_span")
 def repeat_span(arguments: Arguments) -> Check:
-    """The response is the characters `n_start` to `n_end` (both included) of `prompt_to_repeat`, in any case."""
+    """The response is the characters `n_start` to `n_end` (both included) of `prompt_to_repeat`, ignoring case."""
     prompt = arguments.text("prompt_to_repeat")
     start, end = arguments.count("n_start"), arguments.count("n_end")
     span = prompt[start : end + 1].strip().lower()

@@ -1,7 +1,7 @@
-"""Sentences by the rules of IFEval's first code, which IF-RLVR's checkers use instead of Punkt.
+"""Splits sentences by the rules of IFEval's first code, which IF-RLVR's checkers use instead of Punkt.
 
-Every period, question mark and exclamation mark ends a sentence, except where a rule says otherwise. Spaces count, and
-the rules' marks are the official ones: a response that contains such a mark is split as in the official code.
+Every period, question mark and exclamation mark ends a sentence, unless a rule says otherwise. Spaces count. The rules
+use the same internal marks as the official code, so a response that contains such a mark is split as there.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _QUOTED = ((".”", "”."), ('."', '".'), ('!"', '"!'), ('?"', '"?'))
 
 
 def ruled_sentences(text: str) -> list[str]:
-    """The sentences of a text, without the blanks between them."""
+    """Splits a text into stripped sentences."""
     text = f" {text}  ".replace("\n", " ")
     for pattern, written in _TITLES_AND_NUMBERS:
         text = pattern.sub(written, text)

@@ -1,8 +1,9 @@
-"""Sentences, as the Punkt algorithm splits them with its English model (Kiss and Strunk 2006). Offline and linear.
+"""Splits sentences with the Punkt algorithm and its English model (Kiss and Strunk 2006), offline and in linear time.
 
 IFEval and IFBench count sentences with NLTK's Punkt, so another splitter would give other verdicts. The model's tables
-(abbreviations, collocations, frequent first words, and in which case words were seen where) are in `punkt.json`, which
-`scripts/english-sentences.py` writes; the decisions are made here as in NLTK 3.9, including its oddities.
+(abbreviations, collocations, frequent first words, and the case in which words occurred at which position) are in
+`punkt.json`, which `scripts/english-sentences.py` writes; the decisions are made here as in NLTK 3.9, including its
+oddities.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path
 
 _BLANKS = " \t\n\r\x0b\x0c"
 _CANDIDATE = re.compile(r"""[.?!](?=([)";}\]*:@'({\[?!])|\s+(\S+))""")
-"""A mark that may end a sentence: other punctuation follows, or blanks and a word."""
+"""A mark that may end a sentence: followed by other punctuation, or by blanks and a word."""
 _WORD = re.compile(
     r"""(?:-{2,}|\.{2,}|(?:\.\s){2,}\.)"""
     r"""|(?=[^("`{\[:;&#*@)}\]\-,])\S+?(?=\s|$|[)";}\]*:@'({\[?!]|-{2,}|\.{2,}|(?:\.\s){2,}\."""
@@ -38,7 +39,9 @@ _SEEN_SMALL = 1 << 4 | 1 << 5 | 1 << 6
 
 @dataclass(frozen=True, slots=True)
 class _Model:
-    """The tables, by their names in Punkt. ortho_context: in which case and place a word was seen, as `_SEEN_…`."""
+    """The tables, by their names in Punkt. ortho_context: the case and position in which a word occurred, as
+    `_SEEN_…`.
+    """
 
     abbrev_types: frozenset[str]
     collocations: frozenset[tuple[str, str]]
@@ -58,17 +61,17 @@ def _model() -> _Model:
 
 
 def warm() -> None:
-    """Load the model's tables."""
+    """Loads the model's tables."""
     _model()
 
 
 def seen(word: str) -> bool:
-    """Returns whether the model's tables hold a word, given in small letters: English newspapers used it."""
+    """Returns whether a lower-case word is in the model's tables, that is, occurred in English newspapers."""
     return word in _model().ortho_context
 
 
 class _Token:
-    """A word and what its form says of it."""
+    """A token, and the properties of its form."""
 
     __slots__ = ("abbreviation", "breaks", "ellipsis", "kind", "period", "text")
 
@@ -95,12 +98,12 @@ class _Token:
 
     @property
     def seen_as(self) -> str:
-        """The kind under which the model's tables hold it."""
+        """The kind under which it is stored in the model's tables."""
         return self.stem if self.breaks else self.kind
 
 
 def _begins(token: _Token) -> bool | None:
-    """Returns whether a word's case says that a sentence begins with it; None if that cannot be told."""
+    """Returns whether a word's case shows that it begins a sentence; None if that is unclear."""
     if token.text in (";", ":", ",", ".", "!", "?"):
         return False
     seen = _model().ortho_context.get(token.seen_as, 0)
@@ -113,7 +116,7 @@ def _begins(token: _Token) -> bool | None:
 
 
 def _revise(token: _Token, following: _Token) -> None:
-    """Decide again whether a period ends a sentence, now that the next word is known."""
+    """Decides again whether a period ends a sentence, given the next word."""
     if not token.period:
         return
     model = _model()
@@ -135,7 +138,7 @@ def _revise(token: _Token, following: _Token) -> None:
 
 
 def _ends(context: str) -> bool:
-    """Returns whether a sentence ends within a candidate's surroundings, before their last word."""
+    """Returns whether a sentence ends within a candidate's context, before its last word."""
     before: _Token | None = None
     for line in context.split("\n"):
         for word in _WORD.findall(line):
@@ -149,13 +152,13 @@ def _ends(context: str) -> bool:
 
 
 def _breaks(text: str) -> Iterator[tuple[int, int]]:
-    """Yields where sentences end and the next begin."""
+    """Yields the end of each sentence and the start of the next."""
     waiting: re.Match[str] | None = None
     start = stop = 0
     for match in _CANDIDATE.finditer(text):
         mark = match.start()
         blank = max(text.rfind(char, stop, mark) for char in _BLANKS) - stop if mark > stop else 0
-        # A blank at the very beginning counts as none: so does NLTK.
+        # As in NLTK, a blank at the very beginning does not count.
         begin = stop + blank + 1 if blank > 0 else start
         if waiting is not None and stop <= begin and _decides(text, start, waiting):
             yield waiting.end(), waiting.start(2) if waiting.group(2) else waiting.end()
@@ -166,7 +169,7 @@ def _breaks(text: str) -> Iterator[tuple[int, int]]:
 
 def _decides(text: str, start: int, match: re.Match[str]) -> bool:
     if match.group(2):
-        # The common cases, told without cutting the surroundings into words.
+        # Decide the common cases without splitting the context into words.
         if match.group() != ".":
             return True
         word = text[start : match.start()]
@@ -176,7 +179,7 @@ def _decides(text: str, start: int, match: re.Match[str]) -> bool:
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text, without the blanks between them."""
+    """Splits a text into stripped sentences."""
     found: list[str] = []
     spans: list[tuple[int, int]] = []
     last = 0
@@ -189,7 +192,7 @@ def sentences(text: str) -> list[str]:
         begin = start + moved
         if place + 1 < len(spans):
             after, until = spans[place + 1]
-            # What closes a quotation or a bracket belongs to the sentence before it.
+            # Closing quotation marks and brackets belong to the preceding sentence.
             closing = _CLOSING.match(text[after:until])
             if closing:
                 found.append(text[begin : after + len(closing.group().rstrip())])

@@ -1,4 +1,4 @@
-"""A response as the checkers read it: split into the parts that they need, each only once."""
+"""A response as the checkers read it. Each kind of part is computed only once."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from rewarden_verifiers.structure.instructions.sentences import sentences
 from rewarden_verifiers.structure.instructions.tokens import tokens
 
 STRIPPED = string.punctuation + " "
-"""Characters that checkers take off a word's ends."""
+"""Characters that checkers strip from a word."""
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _DETECTED = 20_000
-"""Characters that the language is told from; langdetect looks at half as many, after it took addresses out."""
+"""The number of characters used to detect the language; langdetect uses half as many, after removing addresses."""
 
 
 def bare(text: str) -> str:
-    """A text without ASCII's punctuation marks."""
+    """Removes ASCII punctuation."""
     return text.translate(_NO_PUNCTUATION)
 
 
@@ -31,22 +31,22 @@ class Text:
 
     @cached_property
     def lower(self) -> str:
-        """The text in small letters."""
+        """The text in lower case."""
         return self.value.lower()
 
     @cached_property
     def words(self) -> Sequence[str]:
-        """Returns what blanks part."""
+        """The parts between white space."""
         return self.value.split()
 
     @cached_property
     def bare(self) -> str:
-        """The text without punctuation marks."""
+        """The text without punctuation."""
         return bare(self.value)
 
     @cached_property
     def lines(self) -> Sequence[str]:
-        """Returns what line feeds part."""
+        """The parts between line feeds."""
         return self.value.split("\n")
 
     @cached_property
@@ -56,15 +56,15 @@ class Text:
 
     @cached_property
     def ruled_sentences(self) -> Sequence[str]:
-        """The sentences as IF-RLVR's checkers cut them."""
+        """The sentences as IF-RLVR's checkers split them."""
         return ruled_sentences(self.value)
 
     @cached_property
     def tokens(self) -> Sequence[str]:
-        """The words and marks, as the Treebank parts them."""
+        """The tokens by the Treebank's rules."""
         return tokens(self.sentences)
 
     @cached_property
     def language(self) -> str | None:
-        """The code of the likeliest language; None if there is nothing to tell it from."""
+        """The code of the most likely language; None if the text does not suffice."""
         return next(iter(languages.probabilities(self.value[:_DETECTED])), None)

@@ -1,7 +1,7 @@
-"""Words and punctuation marks of English by the Penn Treebank's rules, as in NLTK's `word_tokenize`.
+"""Splits English text into words and punctuation marks by the Penn Treebank's rules, as NLTK's `word_tokenize` does.
 
-The rules are those of Robert MacIntyre's tokenizer for the Treebank with NLTK 3.9's additions. Every pattern here is
-linear in the text.
+The rules are those of Robert MacIntyre's Treebank tokenizer with the additions of NLTK 3.9. Every pattern here takes
+time linear in the text.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 _Rule = tuple[str, re.Pattern[str], str]
-"""Characters of which one must be there for the rule to do anything, what it finds, and what it puts there."""
+"""Characters of which at least one must occur for the rule to apply, its pattern, and its replacement."""
 
 _OPENING: tuple[_Rule, ...] = (
     ("«“‘„`", re.compile(r"[«“‘„]|`+"), r" \g<0> "),
@@ -55,7 +55,7 @@ def _apply(rules: tuple[_Rule, ...], text: str) -> str:
 
 
 def _final_period(text: str) -> str:
-    """The sentence's last period set apart, where only closing marks follow it."""
+    """Separates the final period of a sentence if only closing marks follow it."""
     tail = text.rstrip()
     body = tail.rstrip(_CLOSERS)
     if len(body) < 2 or body[-1] != "." or body[-2] == ".":
@@ -65,7 +65,7 @@ def _final_period(text: str) -> str:
 
 def _words(sentence: str) -> list[str]:
     text = _apply(_MARKS, _final_period(_apply(_OPENING, sentence)))
-    # The contractions' rules expect that words are parted by one space, at both ends too.
+    # The rules for contractions expect words to be separated by a single space, including at both ends.
     text = _apply(_CONTRACTIONS, f" {' '.join(_apply(_QUOTES, text).split())} ")
     lower = text.lower()
     if any(word in lower for word in _GLUED):
@@ -74,5 +74,5 @@ def _words(sentence: str) -> list[str]:
 
 
 def tokens(sentences: Sequence[str]) -> list[str]:
-    """The words and marks of these sentences."""
+    """The words and marks in these sentences."""
     return [word for sentence in sentences for word in _words(sentence)]

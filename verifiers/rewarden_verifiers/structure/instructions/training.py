@@ -34,7 +34,7 @@ def _literally(words: list[str], fits: Callable[[list[int]], bool]) -> Check:
 
 
 def _repeats_phrase(arguments: Arguments, read: Callable[[str], str]) -> Check:
-    """read: makes an expression of the phrase's first and last word."""
+    """read: makes a pattern from the phrase's first and last word."""
     words = arguments.word("phrase").split()
     wanted = arguments.count("small_n", 1)
     begin, end = compiled(read(words[0]), "%s ", False), compiled(read(words[-1]), " %s", False)
@@ -46,7 +46,7 @@ def _repeats_phrase(arguments: Arguments, read: Callable[[str], str]) -> Check:
         found: list[list[str]] = []
         for line in text.lines:
             place = 0
-            # The nearest end is taken each time; if there is none, none follows a later beginning either.
+            # Always take the nearest end; if there is none, no later beginning has one either.
             while (first := begin.search(line, place)) and (last := end.search(line, first.end())):
                 found.append(line[first.start() : last.end()].split())
                 place = last.end()
@@ -57,28 +57,30 @@ def _repeats_phrase(arguments: Arguments, read: Callable[[str], str]) -> Check:
 
 @checker("copy:repeat_phrase", official=lambda arguments: _repeats_phrase(arguments, str))
 def repeat_phrase(arguments: Arguments) -> Check:
-    """`phrase` is there `small_n` times, each time with one word replaced that is neither its first nor its last."""
+    """`phrase` occurs `small_n` times, each time with one word replaced that is neither the first nor the last."""
     return _repeats_phrase(arguments, re.escape)
 
 
 @checker("copy:copying_simple")
 @checker("copy:copy")
 def copy(arguments: Arguments) -> Check:
-    """The response is `prompt_to_repeat`, in any case."""
+    """The response is `prompt_to_repeat`, ignoring case."""
     prompt = arguments.word("prompt_to_repeat").lower()
     return lambda text: text.lower.strip() == prompt
 
 
 @checker("copy:copying_multiple")
 def copying_multiple(arguments: Arguments) -> Check:
-    """The response is `prompt_to_repeat` `N` times, in any case, parted by six asterisks."""
+    """The response is `prompt_to_repeat` `N` times, ignoring case, separated by six asterisks."""
     prompt, times = arguments.word("prompt_to_repeat").lower(), arguments.count("N", 1)
     return lambda text: [part.strip().lower() for part in text.value.split("******")] == [prompt] * times
 
 
 @checker("new:copy_span_idx")
 def copy_span_idx(arguments: Arguments) -> Check:
-    """The response is the characters from `n_start` up to, and without, `n_end` of `prompt_to_repeat`, in any case."""
+    """The response is the characters from `n_start` up to, and without, `n_end` of `prompt_to_repeat`, ignoring
+    case.
+    """
     prompt = arguments.text("prompt_to_repeat")
     span = prompt[arguments.count("n_start") : arguments.count("n_end")].strip().lower()
     if not span:
@@ -93,7 +95,7 @@ def copy_span_idx(arguments: Arguments) -> Check:
     "keywords:word_once", official=lambda arguments: counted([arguments.word("keyword")], lambda found: found[0] == 1)
 )
 def word_once(arguments: Arguments) -> Check:
-    """`keyword` is there once, in any case, be it within a word."""
+    """`keyword` occurs once, ignoring case, even within a word."""
     return _literally([arguments.word("keyword")], lambda found: found[0] == 1)
 
 
@@ -104,7 +106,7 @@ def _different_numbers(arguments: Arguments, read: Callable[[str], str]) -> Chec
 
 @checker("keywords:word_count_different_numbers", official=lambda arguments: _different_numbers(arguments, str))
 def word_count_different_numbers(arguments: Arguments) -> Check:
-    """`keyword` is there "at least" or "less than" (`relation`) `frequency` times, in any case."""
+    """`keyword` occurs "at least" or "less than" (`relation`) `frequency` times, ignoring case."""
     return _different_numbers(arguments, re.escape)
 
 
@@ -115,7 +117,7 @@ def _increments(arguments: Arguments, read: Callable[[str], str]) -> Check:
 
 @checker("count:count_increment_word", official=lambda arguments: _increments(arguments, str))
 def count_increment_word(arguments: Arguments) -> Check:
-    """`keyword1` is there once and `keyword2` twice, in any case, be it within words."""
+    """`keyword1` occurs once and `keyword2` twice, ignoring case, even within words."""
     return _increments(arguments, re.escape)
 
 
@@ -130,7 +132,7 @@ def _nowhere_as_a_word(arguments: Arguments) -> Check:
     why="the official checker finds the word between two spaces only: a comma behind it hides it",
 )
 def exclude_word_harder(arguments: Arguments) -> Check:
-    """`keyword` is nowhere."""
+    """`keyword` does not occur anywhere."""
     keyword = f" {arguments.word('keyword')} "
     return lambda text: keyword not in text.value
 
@@ -168,9 +170,11 @@ def palindrome(text: Text) -> bool:
 
 @plain("keywords:no_adjacent_consecutive")
 def no_adjacent_consecutive(text: Text) -> bool:
-    """No word begins with the letter of the alphabet that follows the first letter of the word before it."""
+    """No word begins with the letter that follows the first letter of the previous word in the alphabet."""
     firsts = [word[0].lower() for word in text.words]
-    if len(firsts) > 1 and any(len(first) > 1 for first in firsts):  # a capital of two characters in small
+    if len(firsts) > 1 and any(
+        len(first) > 1 for first in firsts
+    ):  # a capital that becomes two characters in lower case
         return False
     return all(ord(other) - ord(one) != 1 for one, other in pairwise(firsts))
 
@@ -181,7 +185,7 @@ def no_adjacent_consecutive(text: Text) -> bool:
     why="the official checker takes a punctuation mark for a word",
 )
 def start_end(text: Text) -> bool:
-    """The first word is the last one as well, in any case, and nothing follows it."""
+    """The first and the last word are the same, ignoring case, and nothing follows."""
     return len(text.tokens) > 1 and text.tokens[0].lower() == text.tokens[-1].lower()
 
 
@@ -190,7 +194,7 @@ def start_end(text: Text) -> bool:
 
 @checker("first_word:first_word_sent")
 def first_word_sent(arguments: Arguments) -> Check:
-    """Each sentence begins with `first_word`, in any case."""
+    """Each sentence begins with `first_word`, ignoring case."""
     first = arguments.first_word("first_word").lower()
 
     def check(text: Text) -> bool:
@@ -201,7 +205,7 @@ def first_word_sent(arguments: Arguments) -> Check:
 
 @checker("first_word:first_word_answer")
 def first_word_answer(arguments: Arguments) -> Check:
-    """The response begins with `first_word`, in any case."""
+    """The response begins with `first_word`, ignoring case."""
     first = arguments.word("first_word").lower()
     return lambda text: bool(text.words) and text.words[0].lower() == first
 
@@ -212,14 +216,14 @@ def _last(words: str) -> str:
 
 @checker("last_word:last_word_sent")
 def last_word_sent(arguments: Arguments) -> Check:
-    """Each sentence ends with `last_word`, in any case, but for punctuation marks."""
+    """Each sentence ends with `last_word`, ignoring case, but for punctuation marks."""
     last = arguments.first_word("last_word").lower()
     return lambda text: all(one and _last(one) == last for one in text.ruled_sentences)
 
 
 @checker("last_word:last_word_answer")
 def last_word_answer(arguments: Arguments) -> Check:
-    """The response ends with `last_word`, in any case, but for punctuation marks."""
+    """The response ends with `last_word`, ignoring case, but for punctuation marks."""
     last = arguments.word("last_word").lower()
     return lambda text: bool(text.words) and _last(text.value) == last
 
@@ -234,13 +238,13 @@ def _two_paragraphs(parts: list[str]) -> bool:
 
 @plain("paragraphs:paragraphs")
 def paragraphs(text: Text) -> bool:
-    """Two paragraphs, parted by `***`; a blank one may stand first or last only."""
+    """Two paragraphs, separated by `***`; only the first or the last may be blank."""
     return _two_paragraphs(_STARS.split(text.value))
 
 
 @plain("paragraphs:paragraphs2")
 def paragraphs2(text: Text) -> bool:
-    """Two paragraphs, parted by a blank line; a blank one may stand first or last only."""
+    """Two paragraphs, separated by a blank line; only the first or the last may be blank."""
     return _two_paragraphs(text.value.split("\n\n"))
 
 
@@ -250,7 +254,7 @@ def paragraphs2(text: Text) -> bool:
     why="the official checker passes a single sentence, which no hyphen connects",
 )
 def sentence_hyphens(text: Text) -> bool:
-    """A hyphen, without blanks around it, is between sentences and nowhere else."""
+    """Sentences are joined by a hyphen without blanks, and no hyphen occurs elsewhere."""
     parted = ruled_sentences(text.value.replace("-", " "))
     return all(one == other for one, other in zip(text.value.split("-"), parted, strict=False))
 
@@ -267,7 +271,7 @@ def square_brackets(text: Text) -> bool:
     why="the official checker passes a single word",
 )
 def bigram_wrapping(text: Text) -> bool:
-    """Each two words stand in double angle brackets; an odd last one may stand alone."""
+    """Every two words are in double angle brackets; an odd last word may be outside."""
     pairs = zip(text.words[::2], text.words[1::2], strict=False)
     return all(one.startswith("<<") and other.endswith(">>") for one, other in pairs)
 
@@ -289,21 +293,21 @@ def punctuation_exclamation(text: Text) -> bool:
 
 @checker("count:lowercase_counting")
 def lowercase_counting(arguments: Arguments) -> Check:
-    """At most `N` words of small letters only."""
+    """At most `N` words in lower-case letters only."""
     most = arguments.count("N")
     return lambda text: len(_SMALL_WORD.findall(text.value)) <= most
 
 
 @checker("letters:letter_counting")
 def letter_counting(arguments: Arguments) -> Check:
-    """ "At least" or "less than" (`relation`) `N` of ASCII's letters."""
+    """ "At least" or "less than" (`relation`) `N` ASCII letters."""
     fits = arguments.compared("N")
     return lambda text: fits(len(_ASCII_LETTER.findall(text.value)))
 
 
 @checker("count:counting_composition")
 def counting_composition(arguments: Arguments) -> Check:
-    """Three paragraphs, parted by `***`, of `n_sent` sentences of `n_words` words each; marks are words."""
+    """Three paragraphs, separated by `***`, of `n_sent` sentences of `n_words` words each; marks are words."""
     wanted, words = arguments.count("n_sent", 1), arguments.count("n_words", 1)
 
     def check(text: Text) -> bool:
@@ -321,5 +325,5 @@ def counting_composition(arguments: Arguments) -> Check:
     why='the official checker counts "the" and "The" as different words',
 )
 def count_unique(text: Text) -> bool:
-    """No word is listed twice; punctuation marks are words."""
+    """No word occurs twice; punctuation marks count as words."""
     return len(set(text.tokens)) == len(text.tokens)

@@ -20,7 +20,7 @@ from rewarden_verifiers.structure.instructions.text import Text
 
 _QUANTIFIERS = ("at least", "around", "at most")
 _SHARE = 0.1
-"""The share of a number of words by which "around" may miss it."""
+"""The tolerance of "around", as a share of a number of words."""
 _DIVIDER = "* * *"
 _ENDS = re.compile(r"[.?!]\s")
 _INITIALS = re.compile(r"\w\.\w.")
@@ -29,7 +29,7 @@ _CAPITALS = re.compile(r"\b[A-Z]+\b")
 
 
 def _function(name: str, *, guard: Build | None = None, why: str = "") -> Callable[[Build], Build]:
-    """Enter a function under its name."""
+    """Registers a function under its name."""
 
     def enter(build: Build) -> Build:
         def stripped(arguments: Arguments) -> Check:
@@ -43,7 +43,7 @@ def _function(name: str, *, guard: Build | None = None, why: str = "") -> Callab
 
 
 def _function_of_text(name: str, *, guard: Check | None = None, why: str = "") -> Callable[[Check], Check]:
-    """Enter a function that takes the response alone."""
+    """Registers a function that takes only the response."""
 
     def enter(check: Check) -> Check:
         guarded: Build | None = None if guard is None else lambda arguments: guard
@@ -54,7 +54,9 @@ def _function_of_text(name: str, *, guard: Check | None = None, why: str = "") -
 
 
 def _quantified(arguments: Arguments, tolerance: Callable[[int], int]) -> Callable[[int], bool]:
-    """Returns what tells whether a number is `N` as `quantifier` says. tolerance: what "around" may miss `N` by."""
+    """Returns a test that compares a number with `N` as `quantifier` says. tolerance: the deviation that "around"
+    permits.
+    """
     wanted, how = arguments.count("N"), arguments.one_of("quantifier", _QUANTIFIERS)
     if how == "around":
         return lambda found: abs(found - wanted) <= tolerance(wanted)
@@ -70,35 +72,35 @@ def _tenth(number: int) -> int:
 
 @_function("verify_keywords")
 def verify_keywords(arguments: Arguments) -> Check:
-    """Each of `keyword_list` is there, in any case, be it within a word."""
+    """Each of `keyword_list` occurs, ignoring case, even within a word."""
     keywords = [word.lower() for word in arguments.texts("keyword_list")]
     return lambda text: all(word in text.lower for word in keywords)
 
 
 @_function("verify_keyword_frequency")
 def verify_keyword_frequency(arguments: Arguments) -> Check:
-    """`word` is there as a whole word exactly `N` times, in any case."""
+    """`word` occurs as a whole word exactly `N` times, ignoring case."""
     word, wanted = arguments.text("word").lower(), arguments.count("N")
     return lambda text: words_of(Text(text.lower)).count(word) == wanted
 
 
 @_function("validate_forbidden_words")
 def validate_forbidden_words(arguments: Arguments) -> Check:
-    """None of `forbidden_words` is there, in any case, not even within a word."""
+    """None of `forbidden_words` occurs, ignoring case, not even within a word."""
     words = [word.lower() for word in arguments.texts("forbidden_words")]
     return lambda text: not any(word in text.lower for word in words)
 
 
 @_function("verify_letter_frequency")
 def verify_letter_frequency(arguments: Arguments) -> Check:
-    """`letter`, as it is written, is there exactly `N` times."""
+    """`letter` occurs exactly `N` times, in this case."""
     letter, wanted = arguments.character("letter"), arguments.count("N")
     return lambda text: text.value.count(letter) == wanted
 
 
 @_function("validate_response_language")
 def validate_response_language(arguments: Arguments) -> Check:
-    """The response is in `language`, a code of ISO 639-1, as langdetect tells it."""
+    """The response is in `language`, a code of ISO 639-1, according to langdetect."""
     code = arguments.language("language")
     return lambda text: text.language == code
 
@@ -113,7 +115,7 @@ def _has_capitals_only(text: Text) -> bool:
     why="the official function passes what has no letters in two cases, and any language",
 )
 def validate_uppercase(text: Text) -> bool:
-    """No small letter."""
+    """No lower-case letter."""
     return text.value == text.value.upper()
 
 
@@ -129,7 +131,7 @@ def validate_lowercase(text: Text) -> bool:
 
 @_function("validate_frequency_capital_words")
 def validate_frequency_capital_words(arguments: Arguments) -> Check:
-    """As many words of ASCII's capital letters only as `N` and `quantifier` say."""
+    """The number of words in ASCII capital letters only is `N`, compared as `quantifier` says."""
     fits = _quantified(arguments, _tenth)
     return lambda text: fits(len(_CAPITALS.findall(text.value)))
 
@@ -139,13 +141,13 @@ def validate_frequency_capital_words(arguments: Arguments) -> Check:
 
 @_function("validate_word_constraint")
 def validate_word_constraint(arguments: Arguments) -> Check:
-    """As many words, parted by blanks, as `N` and `quantifier` say."""
+    """The number of words, separated by blanks, is `N`, compared as `quantifier` says."""
     fits = _quantified(arguments, _tenth)
     return lambda text: fits(len(text.words))
 
 
 def _sentences(text: str) -> int:
-    """Returns how many pieces a text has, cut at blanks that follow a mark, but for initials and titles."""
+    """Returns the number of sentences: splits at blanks after a mark, except for initials and titles."""
     number = 1
     for match in _ENDS.finditer(text):
         blank = match.end() - 1
@@ -156,18 +158,18 @@ def _sentences(text: str) -> int:
 
 @_function("verify_sentence_constraint")
 def verify_sentence_constraint(arguments: Arguments) -> Check:
-    """As many sentences as `N` and `quantifier` say; "around" allows one more or less."""
+    """The number of sentences is `N`, compared as `quantifier` says; "around" permits one more or less."""
     fits = _quantified(arguments, lambda number: 1)
     return lambda text: fits(_sentences(text.value))
 
 
 @_function("verify_paragraph_count")
 def verify_paragraph_count(arguments: Arguments) -> Check:
-    """`N` paragraphs, none of them blank, parted by `* * *`."""
+    """`N` paragraphs, none of them blank, separated by `* * *`."""
     wanted = arguments.count("N")
 
     def check(text: Text) -> bool:
-        # Lines are stripped first, so that a divider is one only within a line.
+        # Strip the lines first, so that a divider must be within one line.
         parts = "\n".join(line.strip() for line in text.value.splitlines()).strip().split(_DIVIDER)
         return len(parts) == wanted and all(part.strip() for part in parts)
 
@@ -176,7 +178,7 @@ def verify_paragraph_count(arguments: Arguments) -> Check:
 
 @_function("validate_paragraphs")
 def validate_paragraphs(arguments: Arguments) -> Check:
-    """`N` paragraphs, parted by a blank line, of which the `i`-th begins with `first_word`."""
+    """`N` paragraphs, separated by a blank line, of which the `i`-th begins with `first_word`."""
     wanted, place = arguments.count("N", 1), arguments.count("i", 1)
     if place > wanted:
         arguments.refuse("i", "at most N")
@@ -194,7 +196,7 @@ def validate_paragraphs(arguments: Arguments) -> Check:
 
 @_function("verify_postscript")
 def verify_postscript(arguments: Arguments) -> Check:
-    """`postscript_marker` is there, and something follows it."""
+    """`postscript_marker` occurs, and something follows it."""
     marker = arguments.text("postscript_marker")
 
     def check(text: Text) -> bool:
@@ -205,7 +207,7 @@ def verify_postscript(arguments: Arguments) -> Check:
 
 
 def _between(text: Text, opening: str, closing: str) -> list[str]:
-    """The stretches between such marks on one line, each up to the nearest closing one."""
+    """The passages between such marks on one line, each up to the nearest closing mark."""
     found: list[str] = []
     for line in text.lines:
         start = line.find(opening)
@@ -257,7 +259,7 @@ def _any_option(arguments: Arguments) -> Check:
     official=_any_option,
 )
 def validate_choice(arguments: Arguments) -> Check:
-    """One of `options` is there."""
+    """One of `options` occurs."""
     options = arguments.options("options")
     return lambda text: any(option in text.value for option in options)
 
@@ -273,7 +275,7 @@ def _highlighted(arguments: Arguments) -> Check:
     why='the official function finds two sections in "**bold**", and one in "**"',
 )
 def validate_highlighted_sections(arguments: Arguments) -> Check:
-    """At least `N` stretches between asterisks, each on one line."""
+    """At least `N` passages between asterisks on the same line."""
     wanted = arguments.count("N")
     return lambda text: len(_between(text, "*", "*")) >= wanted
 
@@ -300,7 +302,7 @@ def validate_sections(arguments: Arguments) -> Check:
 
 @_function_of_text("validate_json_format")
 def validate_json_format(text: Text) -> bool:
-    """The whole is JSON."""
+    """The whole text is JSON."""
     try:
         json.loads(text.value)
     except (ValueError, RecursionError):
@@ -324,7 +326,7 @@ def validate_repeat_prompt(arguments: Arguments) -> Check:
     why="the official function passes one response and a blank one",
 )
 def validate_two_responses(text: Text) -> bool:
-    """Two responses that differ, parted by six asterisks."""
+    """Two different responses, separated by six asterisks."""
     one, _, other = text.value.partition("******")
     return text.value.count("******") == 1 and one.strip() != other.strip()
 
@@ -338,7 +340,7 @@ def validate_end(arguments: Arguments) -> Check:
 
 @_function_of_text("validate_quotation")
 def validate_quotation(text: Text) -> bool:
-    """The whole is between double quotation marks."""
+    """The whole text is in double quotation marks."""
     return text.value.startswith('"') and text.value.endswith('"')
 
 

@@ -1,10 +1,10 @@
 """Checks that a response begins with a verb: by a list of English verbs and the word that follows.
 
-The official checker uses NLTK's averaged perceptron tagger, whose weights are a download and which often errs at the
-beginning of a text: it takes the first word of "Explore the world" for a preposition and of "Take care" for a name. A
-list is deterministic and errs less: only for verbs that it lacks and nouns that it contains. Two lists are here, the
-first with words that rarely begin a text as nouns; `verbs.txt` contains every word that English inflects as a verb, for
-texts in which the next word shows that it is one.
+The official checker uses NLTK's averaged perceptron tagger, whose weights must be downloaded, and which often errs at
+the beginning of a text: it takes the first word of "Explore the world" for a preposition and of "Take care" for a name.
+A list is deterministic and errs only for verbs that it lacks and nouns that it contains. There are two lists. The first
+has words that rarely begin a text as nouns. `verbs.txt` contains every word that can be a verb in English; it is used
+if the next word shows that this one is.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ _VERBS_LIST = """
     win wish withdraw withstand witness wonder worry wreck write yield zip
 """
 _VERBS = _VERBS_LIST.split()
-"""Verbs that hardly begin a text as nouns."""
+"""Verbs that rarely begin a text as nouns."""
 
 _ALSO_NOUNS_LIST = """
 access account act aid alarm amount answer appeal approach argue attack attempt award back bank base bat bathe battle
@@ -120,15 +120,17 @@ _COMPLEMENTS_LIST = """
     to through carefully closely only
     """
 _COMPLEMENTS = frozenset(_COMPLEMENTS_LIST.split())
-"""Words that follow a verb rather than a noun."""
+"""Words that follow a verb more often than a noun."""
 _VOWELS = "aeiou"
 _HISSING = ("s", "x", "z", "ch", "sh", "o")
 _NO_VERBS = frozenset(("bed", "bes", "bing", "seed"))
-"""Words that the regular endings make of "be" and "see"."""
+"""Non-words that the regular endings make of "be" and "see"."""
 
 
 def stems(verb: str) -> tuple[str, ...]:
-    """Returns what endings may be added to: "make" gives "mak", "plan" gives "plann", "carry" gives "carri" besides."""
+    """Returns the stems to which endings are added: "mak" for "make"; "plann" as well for "plan", and "carri" for
+    "carry".
+    """
     if verb.endswith("ie"):
         return (verb, f"{verb[:-2]}y")
     if verb.endswith("e"):
@@ -141,14 +143,14 @@ def stems(verb: str) -> tuple[str, ...]:
 
 
 def third_person(verb: str) -> str:
-    """Returns what follows "he" or "she"."""
+    """Returns the form after "he" or "she"."""
     if stems(verb)[-1].endswith("i"):
         return f"{verb[:-1]}ies"
     return f"{verb}es" if verb.endswith(_HISSING) else f"{verb}s"
 
 
 def _forms() -> frozenset[str]:
-    """Every form that is a verb whatever follows."""
+    """Every form that is a verb whatever follows it."""
     found = set(_VERBS) | _IRREGULAR
     for verb in (*_VERBS, *_ALSO_NOUNS):
         for stem in stems(verb):
@@ -165,11 +167,11 @@ _PREFIXES = ("de", "dis", "mis", "over", "pre", "re", "un", "under")
 _SUFFIXES = ("ify", "ize")
 _AFTER_NOUNS_LIST = "of is are was were has have had can could will would should may might must"
 _AFTER_NOUNS = frozenset(_AFTER_NOUNS_LIST.split())
-"""Words that follow a noun rather than a verb."""
+"""Words that follow a noun more often than a verb."""
 
 
 def _derived(word: str) -> bool:
-    """Returns whether a word is a verb by what it is made of: "reheat", "modularize"."""
+    """Returns whether a word is derived from a verb, or by a suffix that makes verbs: "reheat", "modularize"."""
     if word not in _INFLECTED or word in _ALSO_NOUNS:
         return False
     return word.endswith(_SUFFIXES) or any(
@@ -178,7 +180,7 @@ def _derived(word: str) -> bool:
 
 
 def is_verb(word: str, following: str) -> bool:
-    """Returns whether a text's first word is a verb, given its second word ("" where it has none)."""
+    """Returns whether a text's first word is a verb, given its second word ("" if there is none)."""
     small, after = word.lower(), following.lower()
     if "-" in small and after in _COMPLEMENTS:  # "double-check", "stir-fry"
         small = small.rpartition("-")[2]

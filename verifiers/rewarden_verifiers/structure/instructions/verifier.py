@@ -19,7 +19,7 @@ _BLANK_LINES = re.compile(r"(?:[^\S\n]*\n)+")
 _SAYS = re.compile(r"[^\W_]|[\u2190-\u2bff\U0001f000-\U0001faff]")
 """A letter or digit of any script, or a pictograph."""
 _LONGEST = 200_000
-"""Characters of a response that are looked at."""
+"""The maximum length of a response in characters."""
 _MET = Component(status="scored", score=1.0)
 _MISSED = Component(status="scored", score=0.0, reason="not_followed", fault="policy")
 _UNGUARDED = Component(status="scored", score=0.0, reason="guarded", fault="policy")
@@ -43,12 +43,12 @@ class InstructionsParams:
 
 
 def prepare(reference: Reference, params: InstructionsParams) -> tuple[Instruction, ...]:
-    """The instructions with their arguments read."""
+    """Parses the instructions and their arguments."""
     return read(reference, params.guards)
 
 
 def warm() -> None:
-    """Load the tables that sentences, syllables and languages are told by."""
+    """Loads the tables for sentences, syllables and languages."""
     import syllapy  # noqa: F401 - its table of words is read when it is imported
 
     sentences.warm()
@@ -56,7 +56,7 @@ def warm() -> None:
 
 
 def _variants(response: str, loose: bool) -> Iterator[Text]:
-    """The texts of which one must follow an instruction."""
+    """Yields the variants of the text, one of which must follow an instruction."""
     yield Text(response)
     if not loose:
         return
@@ -163,12 +163,12 @@ def instructions(response: str, prepared: tuple[Instruction, ...], params: Instr
     Each instruction is a component, 1 or 0 (a second one with the same id is named `id#2`). A response passes if it
     follows all of them.
     """
-    # A thought leaves blank lines behind. The official checkers are given what remains as it is.
+    # The reasoning leaves blank lines behind. The official checkers get the remaining text as it is.
     blank = _BLANK_LINES.match(response) if params.guards else None
     value = response[blank.end() :] if blank is not None else response
     number = len(prepared)
     if not value.strip() or (params.guards and not _SAYS.search(value)):
-        # A response that says nothing does nothing that is forbidden: it must not be paid for that.
+        # An empty response violates no prohibition, and must not be rewarded for that.
         return no_answer(evidence={"instructions": number, "followed": 0})
     if len(value) > _LONGEST:
         return too_expensive(evidence={"characters": len(value), "most": _LONGEST})

@@ -24,7 +24,7 @@ _ONE = "the official checker passes a single sentence, which has none to follow"
 
 @plain("words:alphabet")
 def alphabet(text: Text) -> bool:
-    """Each word begins with the alphabet's next letter, A after Z."""
+    """Each word begins with the next letter of the alphabet, where A follows Z."""
     letters = string.ascii_lowercase
     words = text.bare.lower().split()
     first = letters.find(words[0][0]) if words else -1
@@ -39,7 +39,7 @@ def vowel(text: Text) -> bool:
 
 @plain("words:consonants")
 def consonants(text: Text) -> bool:
-    """Each word holds two consonants in a row."""
+    """Each word contains two consecutive consonants."""
     return all(_CLUSTER.search(word) for word in text.lower.split())
 
 
@@ -65,7 +65,7 @@ def start_verb(text: Text) -> bool:
 
 @checker("words:repeats")
 def repeats(arguments: Arguments) -> Check:
-    """No word more than `small_n` times, in any case."""
+    """No word occurs more than `small_n` times, ignoring case."""
     most = arguments.count("small_n")
     return lambda text: max(Counter(bare(text.lower).split()).values(), default=0) <= most
 
@@ -77,7 +77,7 @@ def repeats(arguments: Arguments) -> Check:
 )
 def odd_even_syllables(text: Text) -> bool:
     """Words with odd and with even numbers of syllables alternate."""
-    import syllapy  # on first use: it reads its table of words
+    import syllapy  # imported on first use, because it loads a table of words
 
     before: int | None = None
     for word in text.bare.lower().split():
@@ -98,7 +98,7 @@ def _several(text: Text) -> bool:
     why="the official checker passes a single sentence, which nothing follows",
 )
 def last_first(text: Text) -> bool:
-    """The last word of each sentence is the first of the next, in any case."""
+    """The last word of each sentence is the first of the next, ignoring case."""
     for one, other in pairwise(text.sentences):
         last = one.rstrip(STRIPPED).split()
         first = other.lstrip(STRIPPED).split(maxsplit=1)
@@ -117,7 +117,7 @@ def _paragraphs(text: Text) -> list[list[str]]:
     why="the official checker passes paragraphs of one word each",
 )
 def paragraph_last_first(text: Text) -> bool:
-    """Each line ends with the word that it began with, in any case."""
+    """Each line ends with its first word, ignoring case."""
     return all(words[0] == words[-1] for words in _paragraphs(text))
 
 
@@ -130,7 +130,7 @@ def no_consecutive(text: Text) -> bool:
 
 @checker("words:keywords_specific_position")
 def keywords_specific_position(arguments: Arguments) -> Check:
-    """`keyword` is the `m`-th word of the `n`-th sentence, in any case."""
+    """`keyword` is the `m`-th word of the `n`-th sentence, ignoring case."""
     keyword = arguments.word("keyword").lower()
     sentence, place = arguments.count("n", 1), arguments.count("m", 1)
 
@@ -144,7 +144,7 @@ def keywords_specific_position(arguments: Arguments) -> Check:
 
 @checker("words:words_position")
 def words_position(arguments: Arguments) -> Check:
-    """`keyword` is the second word and the second to last, in any case; a last punctuation mark does not count."""
+    """`keyword` is the second and the second to last word, ignoring case; a final punctuation mark does not count."""
     keyword = arguments.word("keyword").lower()
 
     def check(text: Text) -> bool:
@@ -158,7 +158,7 @@ def words_position(arguments: Arguments) -> Check:
 
 
 def _alliterative(sentence: str) -> int:
-    """Returns how many words stand in runs of the same first letter."""
+    """Returns the number of words in runs with the same first letter."""
     words = [word for raw in sentence.lower().split() if (word := raw.lstrip(STRIPPED))]
     number = 0
     running = False
@@ -178,7 +178,7 @@ def alliteration_increment(text: Text) -> bool:
 
 @checker("sentence:keyword")
 def keyword(arguments: Arguments) -> Check:
-    """`word` is there in the `N`-th sentence, as a whole word in any case."""
+    """`word` occurs in the `N`-th sentence, as a whole word in any case."""
     pattern = re.compile(rf"\b{re.escape(arguments.text('word'))}\b", re.IGNORECASE)
     place = arguments.count("N", 1)
     return lambda text: len(text.sentences) >= place and pattern.search(text.sentences[place - 1]) is not None
@@ -186,7 +186,7 @@ def keyword(arguments: Arguments) -> Check:
 
 @checker("sentence:increment", guard=lambda arguments: _several, why=_ONE)
 def increment(arguments: Arguments) -> Check:
-    """Each sentence has exactly `small_n` words more than the one before it."""
+    """Each sentence has exactly `small_n` words more than the previous one."""
     more = arguments.count("small_n")
 
     def check(text: Text) -> bool:

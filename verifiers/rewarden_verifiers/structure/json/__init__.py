@@ -1,1 +1,3 @@
-"""Structured answers: strict JSON, its place in a response, JSON Schema, and comparison with expected values."""
+"""Structured answers: finds strict JSON in a response, validates it against a JSON Schema, and compares it with
+expected values.
+"""

@@ -1,4 +1,6 @@
-"""The best pairing of two lists by a table of gains: the Hungarian method (Kuhn 1955), shortest augmenting paths."""
+"""Pairs two lists optimally, given a table of gains: the Hungarian method (Kuhn 1955) with shortest augmenting
+paths.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +8,14 @@ from collections.abc import Sequence
 from math import inf
 
 MAX_SIDE = 64
-"""Entries of the longer list; the time grows with the cube."""
+"""The maximum length of the longer list, because the time is cubic."""
 
 
 def best_pairs(gains: Sequence[Sequence[float]]) -> list[tuple[int, int]]:
-    """Pairs (row, column) of the greatest total gain, each row and column at most once; pairs without gain left out.
+    """Returns the pairs (row, column) with the greatest total gain. Each row and column occurs at most once; pairs
+    without gain are left out.
 
-    `gains` is a rectangle of numbers that are not negative, with no side longer than MAX_SIDE.
+    `gains` is a rectangle of non-negative numbers, with no side longer than MAX_SIDE.
     """
     rows = len(gains)
     columns = len(gains[0]) if rows else 0
@@ -29,10 +32,10 @@ def best_pairs(gains: Sequence[Sequence[float]]) -> list[tuple[int, int]]:
 
 
 def _assigned(gains: Sequence[Sequence[float]], rows: int, columns: int) -> dict[int, int]:
-    """Of each column that is taken its row. `rows` is at most `columns`."""
+    """Maps each assigned column to its row. `rows` is at most `columns`."""
     row_price = [0.0] * rows
     column_price = [0.0] * (columns + 1)
-    taken = [-1] * (columns + 1)  # the row of each column; the last column is where a row waits for its place
+    taken = [-1] * (columns + 1)  # the row of each column; the extra last column holds the row being assigned
     for row in range(rows):
         taken[columns] = row
         column = columns

@@ -1,7 +1,7 @@
-"""Counts the evaluations that a schema makes of one value. They multiply if alternatives contain further alternatives.
+"""Counts how often a schema evaluates one value. The counts multiply if alternatives contain further alternatives.
 
-The count precedes validation, in time that grows with the schema. The author of a schema that explodes gets an error
-with its path, and no answer to it is called wrong.
+The count is made before validation, in time linear in the schema. The author of an exploding schema gets an error with
+its path, and no answer is judged wrong because of it.
 """
 
 from __future__ import annotations
@@ -21,15 +21,16 @@ _Edges = list[tuple[str, dict[str, Any]]]
 
 @dataclass(frozen=True, slots=True)
 class Branching:
-    """The most evaluations of one value, not counting those of what is in it. keyword: the path of the innermost one
-    that makes more than the limit of them, or else the most."""
+    """The maximum number of evaluations of one value, not counting those of its parts. keyword: the path of the
+    innermost keyword that exceeds the limit, or else the one with the most evaluations.
+    """
 
     evaluations: int
     keyword: str
 
 
 def branching(schema: Any, schemas: Mapping[str, Any], limit: int) -> Branching:
-    """The branching of a schema, wherever in it. schemas: others that it may refer to."""
+    """Returns the maximum branching anywhere in a schema. schemas: other schemas that it may refer to."""
     documents = {"": schema, **schemas}
     places: dict[int, str] = {}
     nodes: list[tuple[str, dict[str, Any]]] = []
@@ -49,7 +50,9 @@ def branching(schema: Any, schemas: Mapping[str, Any], limit: int) -> Branching:
 
 
 def _walk(document: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every object of a document, and its path. Values are among them: a reference may lead to any."""
+    """Yields every object in a document with its path. Plain values are included, because a reference may point to any
+    of them.
+    """
     pending: list[tuple[str, Any]] = [("", document)]
     while pending:
         path, value = pending.pop()
@@ -61,7 +64,7 @@ def _walk(document: Any) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _edges(node: dict[str, Any], name: str, documents: Mapping[str, Any]) -> _Edges:
-    """The schemas that a schema tries on the value that it is tried on itself, and by which keyword."""
+    """Returns the subschemas that a schema applies to the same value, and the keyword of each."""
     found: list[tuple[str, Any]] = []
     for keyword in _LISTS:
         listed = node.get(keyword)
@@ -77,7 +80,7 @@ def _edges(node: dict[str, Any], name: str, documents: Mapping[str, Any]) -> _Ed
 
 
 def _target(address: str, name: str, documents: Mapping[str, Any]) -> Any:
-    """The schema at an address; None for one that cannot be told from the text alone."""
+    """Returns the schema at an address, or None if the text alone does not determine it."""
     base, _, pointer = address.partition("#")
     found = documents.get(base or name)
     if not pointer:
@@ -98,8 +101,9 @@ def _anchored(node: dict[str, Any], anchor: str) -> bool:
 
 
 def _counts(nodes: list[dict[str, Any]], edges: Mapping[int, _Edges]) -> dict[int, int]:
-    """The evaluations by each schema of one value, itself included. A schema that leads back to itself is tried once:
-    the library stops there."""
+    """Counts the evaluations of one value by each schema, including itself. A recursive schema is followed once,
+    because the library stops there.
+    """
     counts: dict[int, int] = {}
     opened: set[int] = set()
     for root in nodes:

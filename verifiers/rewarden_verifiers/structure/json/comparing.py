@@ -1,4 +1,4 @@
-"""Equality of two scalars of JSON: exact, within a tolerance, or as normalised or similar text."""
+"""Compares two JSON scalars: exactly, within a tolerance, or as normalised or similar text."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ ListRule = Literal["ordered", "multiset", "set"]
 Coercion = bool | Literal["python"]
 
 MAX_FUZZY = 10_000
-"""Characters of a text that similarity is worked out for; longer ones are the same or not."""
+"""The maximum length of texts for which similarity is computed; longer ones are compared exactly."""
 
 MAX_EFFORT = 20_000_000_000
-"""Products of lengths, summed, that similarity may cost for one response."""
+"""The maximum total cost of similarity for one response, as a sum of products of lengths."""
 
-# A sign belongs to a number unless something comes before it that it could be a dash to.
+# A sign belongs to a number unless the text before it suggests a dash.
 _NUMBERS = re.compile(r"(?:(?<![\w)\]])[-+\u2212])?\d+(?:[.,]\d+)*")
 _NUMERAL = re.compile(r"[-+\u2212]?(?:\d{1,3}(?:,\d{3})+|\d{1,40})(?:\.\d{1,40})?(?:[eE][-+]?\d{1,3})?")
 _PYTHON_NUMERAL = re.compile(r"[-+]?(?:\d{1,300}\.?\d{0,300}|\.\d{1,300})(?:[eE][-+]?\d{1,3})?", re.ASCII)
@@ -29,12 +29,12 @@ _CONSTANTS = {"none": "none", "null": "none", "true": "true", "1": "true", "fals
 
 
 class TooExpensive(Exception):
-    """Comparing would cost more than is allowed for one response."""
+    """Comparing this response would exceed the allowed cost."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """The comparison of the values at some paths, if it differs from the general one.
+    """Overrides the comparison of the values at some paths.
 
     path: a pattern: `address.city`, `items[*].price`, `**.id`; `*` is one step, `**` any number of them. It includes
     everything beneath. weight: the weight of each value there. ignore: the values there do not count, whether right,
@@ -62,7 +62,7 @@ class Field:
 
 
 def _check(given: Field | Rules) -> None:
-    """Raise ValueError for a threshold or tolerance that is none; a field may leave them out."""
+    """Raises ValueError for an invalid threshold or tolerance; a field may omit them."""
     if given.threshold is not None and not 0 < given.threshold <= 1:
         raise ValueError("threshold must lie above 0 and at most at 1")
     for name in ("rel_tol", "abs_tol"):
@@ -72,7 +72,7 @@ def _check(given: Field | Rules) -> None:
 
 
 class Effort:
-    """The cost of comparing one response so far."""
+    """The cost so far of comparing one response."""
 
     __slots__ = ("spent",)
 
@@ -80,7 +80,7 @@ class Effort:
         self.spent = 0
 
     def add(self, cost: int) -> None:
-        """Count. Raises TooExpensive."""
+        """Adds to the cost. Raises TooExpensive."""
         self.spent += cost
         if self.spent > MAX_EFFORT:
             raise TooExpensive
@@ -88,7 +88,7 @@ class Effort:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """The rules by which values are compared at one path, everything settled."""
+    """The rules for comparing values at one path, with all defaults resolved."""
 
     weight: float = 1.0
     text: TextRule = "exact"
@@ -103,7 +103,7 @@ class Rules:
         _check(self)
 
     def but(self, field: Field) -> Rules:
-        """These rules, with what a field says otherwise."""
+        """Returns these rules with a field's overrides applied."""
         given = {
             name: value
             for name in ("weight", "text", "threshold", "rel_tol", "abs_tol", "coerce", "lists")
@@ -116,14 +116,14 @@ class Rules:
         return replace(self, **given)
 
     def credit(self, expected: Any, value: Any, effort: Effort) -> float:
-        """Returns how far a scalar is the expected one: 0 to 1, between them only for `similarity`."""
+        """Returns the credit for a scalar, from 0 to 1. Values in between occur only for `similarity`."""
         if self.coerce == "python":
             return self._python(expected, value)
         kind, other = type(expected), type(value)
         if kind is str and other is str:
             return 1.0 if expected == value else self._texts(expected, value, effort)
         if kind is bool or other is bool or expected is None or value is None:
-            # True is not 1, and null equals nothing but null.
+            # True is not 1, and null equals only null.
             if expected is value:
                 return 1.0
             return 1.0 if self.coerce and _word(expected) == _word(value) != "" else 0.0
@@ -172,7 +172,7 @@ class Rules:
             return 1.0
         if self.text == "normal" or len(expected) > MAX_FUZZY or len(value) > MAX_FUZZY:
             return 0.0
-        # The attack: 15 for 1.5 or -5 for 5 is a matter of one character in a long text, and of everything in meaning.
+        # Attack: writing 15 for 1.5 or -5 for 5 changes one character of a long text, but reverses its meaning.
         if _NUMBERS.findall(expected) != _NUMBERS.findall(value):
             return 0.0
         effort.add(len(expected) * len(value))
@@ -181,12 +181,12 @@ class Rules:
 
 
 def normal(text: str) -> str:
-    """A text without differences in case, in the composition of letters and in space."""
+    """Normalises case, the composition of letters, and white space."""
     return " ".join(unicodedata.normalize("NFC", text).casefold().split())
 
 
 def number_of(value: Any) -> float | int | None:
-    """A number, or the one that a text is, thousands separated by commas or not; else None."""
+    """The number itself, or the number in a text, with or without commas between thousands; else None."""
     if not isinstance(value, str):
         return value if isinstance(value, (int, float)) else None
     text = value.strip()
@@ -210,6 +210,6 @@ def _python_number(text: str) -> float | int | None:
 
 
 def _word(value: Any) -> str:
-    """`true` or `false` for a truth value or its name, else nothing."""
+    """`true` or `false` for a Boolean or its name, else an empty text."""
     word = str(value).strip().lower() if isinstance(value, (bool, str)) else ""
     return word if word in ("true", "false") else ""

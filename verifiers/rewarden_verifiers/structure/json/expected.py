@@ -1,4 +1,4 @@
-"""An expected value, prepared once for all responses: the weight of each of its leaves, and its comparison.
+"""An expected value, prepared once for all responses: the weights of its leaves, and their comparison.
 
 A *leaf* is a scalar or an empty list or object. Three sets of leaves are counted by weight: those of the expected value
 that the answer has (`matched`), those that it has with a value of the right type (`shaped`), and those that the answer
@@ -20,21 +20,22 @@ Blank = Literal["value", "absent"]
 Extra = Literal["punish", "ignore"]
 
 MAX_SHOWN = 50
-"""Paths that the evidence names of each kind."""
+"""The maximum number of paths of each kind in the evidence."""
 
 MAX_PAIRINGS = 300_000
-"""Comparisons of leaves that pairing unordered lists may take for one response; past them lists are compared in
-order."""
+"""The maximum number of leaf comparisons for pairing unordered lists in one response; beyond it, lists are compared in
+order.
+"""
 
 Counts = tuple[float, float, float]
-"""By weight: leaves matched, leaves of the right type, leaves that the answer gives."""
+"""Weights of the matched leaves, the leaves of the right type, and the leaves in the answer."""
 
 NOTHING: Counts = (0.0, 0.0, 0.0)
 
 
 @dataclass(slots=True, eq=False)
 class Tally:
-    """The findings made while comparing one answer."""
+    """The findings from comparing one answer."""
 
     effort: Effort = field(default_factory=Effort)
     pairings: int = 0
@@ -42,16 +43,16 @@ class Tally:
     missed: list[str] = field(default_factory=list)
     extra: list[str] = field(default_factory=list)
     in_order: bool = False
-    """True if an unordered list was too long to be paired, and was compared in order."""
+    """True if an unordered list was too long for pairing, and was compared in order."""
 
     def leaf(self, path: str, credit: float) -> None:
-        """Note what a leaf earned."""
+        """Records the credit of a leaf."""
         if len(self.fields) < MAX_SHOWN:
             self.fields[path] = credit
 
 
 class Scheme:
-    """The scheme by which any value is compared: the rules everywhere, and the fields with rules of their own."""
+    """The comparison scheme: the general rules, and the fields with their own rules."""
 
     __slots__ = ("blank", "extra", "fields", "rules", "strict")
 
@@ -64,20 +65,20 @@ class Scheme:
         self.strict: Scheme = self if extra == "punish" else Scheme(rules, fields, blank, "punish")
 
     def at(self, path: Path, above: Rules) -> Rules:
-        """The rules at a path, from those of the path above it. Of fields that mean the same path the last decides."""
+        """Returns the rules at a path, given those of its parent. If several fields match, the last one applies."""
         for pattern, item in self.fields:
             if matches(pattern, path):
                 above = above.but(item)
         return above
 
     def is_blank(self, value: Any) -> bool:
-        """Returns whether a value is taken as not being there."""
+        """Returns whether a value counts as absent."""
         return self.blank == "absent" and (
             value is None or value == [] or value == {} or (isinstance(value, str) and not value.strip())
         )
 
     def weigh(self, value: Any, path: Path, rules: Rules) -> float:
-        """Returns what the leaves of a value count that matches nothing."""
+        """Returns the weight of the leaves of a value that matches nothing."""
         if isinstance(value, (dict, list)) and value and not rules.whole:
             steps: Iterable[tuple[Any, Any]] = value.items() if isinstance(value, dict) else enumerate(value)
             if not self.fields:
@@ -90,7 +91,7 @@ class Scheme:
         return 0.0 if self.is_blank(value) else rules.weight
 
     def node(self, value: Any, path: Path = (), rules: Rules | None = None) -> Node:
-        """An expected value, worked out. Raises ValueError for what is not JSON, or too deep or large."""
+        """Prepares an expected value. Raises ValueError if it is not JSON, or too deep or too large."""
         counter = [0]
         return self._node(value, path, self.at(path, rules or self.rules), counter)
 
@@ -130,8 +131,9 @@ class Scheme:
 
 
 class Node:
-    """An expected value. `total` is the weight of its leaves, `leaves` their number; `unordered`: whether there are
-    lists in it that must be paired."""
+    """An expected value. `total` is the weight of its leaves, `leaves` their number. `unordered`: whether it contains
+    lists that must be paired.
+    """
 
     __slots__ = ("leaves", "name", "path", "rules", "scheme", "total", "unordered", "value")
 
@@ -146,16 +148,16 @@ class Node:
         self.unordered = False
 
     def compare(self, value: Any, tally: Tally, note: bool) -> Counts:
-        """Returns how far a value is this one. `note`: whether to write down what was found at which path."""
+        """Compares a value with this one. `note`: whether to record the findings by path."""
         raise NotImplementedError
 
     def miss(self, tally: Tally) -> None:
-        """Note that the answer has nothing here."""
+        """Records that the answer has nothing here."""
         if self.total and len(tally.missed) < MAX_SHOWN:
             tally.missed.append(self.name)
 
     def other(self, value: Any, tally: Tally, note: bool) -> Counts:
-        """The counts of a value that is of another type than this one."""
+        """Returns the counts for a value of a different type."""
         if self.rules.written_alike(self.value, value):
             if note and self.total:
                 tally.leaf(self.name, 1.0)
@@ -169,7 +171,7 @@ class Node:
         return (0.0, 0.0, weight)
 
     def stray(self, step: str | int, value: Any, tally: Tally, note: bool) -> float:
-        """The weight of a value in this one that was not expected there."""
+        """Returns the weight of a value inside this one that was not expected."""
         path = (*self.path, step)
         weight = self.scheme.weigh(value, path, self.scheme.at(path, self.rules))
         if note and weight and len(tally.extra) < MAX_SHOWN:
@@ -178,7 +180,7 @@ class Node:
 
 
 class Blanked(Node):
-    """A blank where blanks count as absent: any other value there is one too many."""
+    """A blank that counts as absent: any other value here is superfluous."""
 
     __slots__ = ()
 
@@ -326,8 +328,9 @@ class Listing(Node):
         return (matched, shaped, predicted)
 
     def _paired(self, value: list[Any], tally: Tally) -> list[tuple[int, int]]:
-        """The pairing of items that matches most. Equal items are each other's pair; the rest goes to the Hungarian
-        method where it is short enough, else in order."""
+        """Pairs the items for the best match. Equal items are paired first; the rest is paired by the Hungarian method
+        if there are few enough, else in order.
+        """
         waiting: dict[str, list[int]] = {}
         for place in range(len(self.children) - 1, -1, -1):
             waiting.setdefault(canonical(self.children[place].value), []).append(place)
@@ -355,7 +358,7 @@ class Listing(Node):
         tally.pairings += cost
         gains = [[node.compare(value[other], tally, False)[0] for other in over] for node in nodes]
         pairs = [(left[row], over[column]) for row, column in best_pairs(gains)]
-        # What matches nothing is paired in order: its shape may still be right.
+        # Items without a match are paired in order, because their shape may still be right.
         places, others = {place for place, _ in pairs}, {other for _, other in pairs}
         rest = (
             (place for place in left if place not in places),
@@ -373,14 +376,16 @@ def _leaves(value: Any) -> int:
 
 
 def _kind(value: Any) -> type:
-    """The type of JSON; integers and other numbers are one."""
+    """The JSON type, which is the same for integers and other numbers."""
     kind = type(value)
     return float if kind is int else kind
 
 
 @dataclass(slots=True, eq=False)
 class Content:
-    """An answer's match with an expected value. `f` is F-beta of the values, `structure` that of paths and types."""
+    """The match between an answer and an expected value. `f` is the F-beta of the values, `structure` that of paths and
+    types.
+    """
 
     exact: bool
     precision: float
@@ -392,20 +397,20 @@ class Content:
 
 
 class Target:
-    """An expected value as a whole: its node, and what an answer earns that is the same to the letter."""
+    """An entire expected value: its node, and the credit of an answer that is literally identical."""
 
     __slots__ = ("_plain", "_text", "_value", "_whole", "node")
 
     def __init__(self, node: Node) -> None:
         self.node = node
         self._value = node.value
-        # Python takes 1 for True; where neither stands, equal in Python is equal in JSON.
+        # Python treats 1 and True as equal. If neither occurs, equality in Python is equality in JSON.
         self._plain = not _confusable(self._value)
         self._text = None if self._plain else canonical(self._value)
         self._whole = content(node, self._value, 1.0)
 
     def compare(self, value: Any, beta: float) -> Content:
-        """Returns how far an answer is this value. Raises TooExpensive."""
+        """Compares an answer with this value. Raises TooExpensive."""
         if value == self._value and (self._plain or canonical(value) == self._text):
             return self._whole
         return content(self.node, value, beta)
@@ -420,11 +425,11 @@ def _confusable(value: Any) -> bool:
 
 
 def content(node: Node, value: Any, beta: float) -> Content:
-    """An answer against an expected value. Raises TooExpensive."""
+    """Compares an answer with an expected value. Raises TooExpensive."""
     tally = Tally()
     matched, shaped, predicted = node.compare(value, tally, True)
     total = node.total
-    if not total and not predicted:  # nothing was to be said, and nothing is
+    if not total and not predicted:  # nothing was expected, and nothing was given
         return Content(True, 1.0, 1.0, 1.0, 1.0, tally, 0.0)
     precision = min(1.0, matched / predicted) if predicted else 0.0
     recall = min(1.0, matched / total) if total else 0.0

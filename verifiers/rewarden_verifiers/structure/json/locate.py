@@ -1,7 +1,7 @@
-"""The place of the JSON in a response: the whole text, a code fence, an answer tag, or within prose.
+"""Finds the JSON in a response: as the whole text, in a code fence, in an answer tag, or in prose.
 
-Rules are tried in order, and the first that finds something decides. What it finds must be strict JSON; several
-different values are a hedge.
+Rules are tried in order, and the first that finds something decides. The text that it finds must be strict JSON;
+several different values are a hedge.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ OWN_RULES = ("whole", "fence", "prose")
 SHARED_RULES = ("answer_tag", "boxed")
 
 JSON_WORDS = ("json", "jsonc", "json5", "application/json")
-"""Labels of a code fence that holds JSON."""
+"""Labels of code fences that contain JSON."""
 
 _BEGINNINGS = frozenset('{["-0123456789tfnNI')
-"""Characters that JSON begins with; NaN and Infinity, which are none, are told as such."""
+"""Characters that JSON can begin with, and those of NaN and Infinity, which are reported as invalid."""
 
-# A fence begins a line, or ends one with nothing but its word after it, as models write it: `Here it is: ```json`.
+# A fence begins a line, or ends one with only its label after it, as models write: `Here it is: ```json`.
 _EDGE = re.compile(r"(?:^[ \t]{0,8}|(?<=[ \t:\uff1a*]))(```+|~~~+)([^\n]*)$", re.MULTILINE)
-# The end of a fence right after the JSON that it holds. No string of JSON reaches over the end of a line.
+# A closing fence directly after its JSON. JSON strings do not span lines.
 BEHIND = re.compile(r"(?<=[]}])[ \t]{0,8}(```+|~~~+)[ \t]{0,8}\.?[ \t]{0,8}$", re.MULTILINE)
 _ONLY_WORD = re.compile(r"(?:[A-Za-z][\w/+-]{0,20})?[ \t]{0,8}")
 _BRACKET = re.compile(r"[ \t\r\n]*[{\[]")
@@ -45,7 +45,7 @@ Rule = str | dict[str, str]
 
 @dataclass(slots=True, eq=False)
 class Fence:
-    """A code fence: its info word in lower case, its content, and where it stands. `closed`: whether it ends."""
+    """A code fence: its label in lower case, its content, and its position. `closed`: whether it ends."""
 
     word: str
     content: str
@@ -56,7 +56,9 @@ class Fence:
 
 @dataclass(slots=True, eq=False)
 class Located:
-    """The JSON of a response. `alone`: nothing else stands there but its fence or tag. `copies`: how often it does."""
+    """The JSON of a response. `alone`: whether nothing else is there except its fence or tag. `copies`: how often it
+    occurs.
+    """
 
     value: Any
     text: str
@@ -67,7 +69,7 @@ class Located:
 
 
 class Hedged(Exception):
-    """Several different values where one is asked for."""
+    """The response has several different values, but one is expected."""
 
     def __init__(self, values: Sequence[Any], rule: str) -> None:
         super().__init__(rule)
@@ -76,19 +78,19 @@ class Hedged(Exception):
 
 
 def extent(text: str) -> tuple[int, int]:
-    """Returns where the text begins and ends but for blanks: what covers it stands alone. Once, not for each fence."""
+    """Returns the bounds of the stripped text, to decide what stands alone. Computed once, not for each fence."""
     return len(text) - len(text.lstrip()), len(text.rstrip())
 
 
 def fences(text: str) -> list[Fence]:
-    """The code fences of a text, in order. A fence ends at a line of its own, so that a string can contain backticks;
-    failing that, where its marks stand at the end of a line right after a list or object that it begins with.
+    """Returns the code fences of a text, in order. The closing fence is on its own line, so that a string can contain
+    backticks; otherwise, it may be at the end of a line directly after a list or object with which the content begins.
     """
     if "```" not in text and "~~~" not in text:
         return []
     found: list[Fence] = []
-    opened: tuple[str, str, int, int] | None = None  # marks, word, where the fence and where its content begins
-    searched, json = 0, False  # how far an end right behind the content has been looked for, and whether it may be
+    opened: tuple[str, str, int, int] | None = None  # marks, label, start of the fence, start of its content
+    searched, json = 0, False  # how far an inline closing fence has been searched for, and whether there can be one
     for match in _EDGE.finditer(text):
         marks, rest = match.group(1), match.group(2)
         late = match.start() > 0 and text[match.start() - 1] != "\n"
@@ -121,19 +123,19 @@ def fences(text: str) -> list[Fence]:
 
 
 def begins_as_json(text: str, position: int) -> bool:
-    """Returns whether a list or object seems to begin there, blanks aside."""
+    """Returns whether a list or object seems to begin here, after blanks."""
     return _BRACKET.match(text, position) is not None
 
 
 def _ended(text: str, opened: tuple[str, str, int, int], start: int, end: int) -> Fence | None:
-    """An open fence, if its marks stand right after a list or object between two places."""
+    """Returns an open fence that is closed directly after a list or object in this range, or None."""
     marks, word, begun, content = opened
     match = ended_behind(text, marks, start, end)
     return None if match is None else Fence(word, text[content : match.start()], begun, match.end(), True)
 
 
 def ended_behind(text: str, marks: str, start: int, end: int) -> re.Match[str] | None:
-    """Returns where between two places a fence's marks end a line, right after a list or object."""
+    """Returns the closing marks of a fence at the end of a line in this range, directly after a list or object."""
     for match in BEHIND.finditer(text, start, end):
         if match.group(1)[0] == marks[0] and len(match.group(1)) >= len(marks):
             return match
@@ -141,7 +143,7 @@ def ended_behind(text: str, marks: str, start: int, end: int) -> re.Match[str] |
 
 
 class Finder:
-    """The `extraction` parameter, checked: a preset's name, or an ordered list of rules. Raises InvalidParams."""
+    """The validated `extraction` parameter: the name of a preset, or an ordered list of rules. Raises InvalidParams."""
 
     __slots__ = ("_fences", "_rules", "_several")
 
@@ -166,9 +168,9 @@ class Finder:
         self._several = several
 
     def find(self, response: str, roots: Sequence[type]) -> Located | None:
-        """The JSON of the response; None if it holds none. `roots`: the types of value that are expected.
+        """Finds the JSON in a response; None if there is none. `roots`: the expected types of the value.
 
-        Raises Malformed and Hedged. Linear in the response for each rule.
+        Raises Malformed and Hedged. Each rule takes time linear in the response.
         """
         begun: Malformed | None = None
         for rule, shared in self._rules:
@@ -179,7 +181,7 @@ class Finder:
                 try:
                     value = parse(body)
                 except Malformed as malformed:
-                    # Text that begins like JSON was to be JSON; but a fence or tag may still follow.
+                    # Text that begins like JSON was meant to be JSON, but a fence or tag may still follow.
                     begun = begun or (malformed if body[:1] in ("{", "[") else None)
                     continue
                 start = len(response) - len(response.lstrip(BLANKS))

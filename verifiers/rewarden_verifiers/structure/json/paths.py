@@ -1,4 +1,4 @@
-"""Paths into JSON, and patterns of them: `address.city`, `items[*].price`, `items[0]`, `**.id`, `["a key"]`.
+"""Paths into JSON, and patterns of paths: `address.city`, `items[*].price`, `items[0]`, `**.id`, `["a key"]`.
 
 `*` and `[*]` match one step, `**` any number of steps, including none.
 """
@@ -13,7 +13,7 @@ Step = str | int
 Path = tuple[Step, ...]
 
 MAX_STEPS = 64
-"""Steps of a pattern."""
+"""The maximum number of steps in a pattern."""
 
 
 class _Any:
@@ -21,9 +21,9 @@ class _Any:
 
 
 ONE = _Any()
-"""One step, whichever."""
+"""Matches any single step."""
 MANY = _Any()
-"""Any number of steps."""
+"""Matches any number of steps."""
 
 Pattern = tuple[Step | _Any, ...]
 
@@ -33,7 +33,7 @@ _PLAIN = re.compile(r"[^.\[\]*\"\s]+")
 
 @lru_cache(maxsize=4096)
 def pattern_of(text: str) -> Pattern:
-    """A pattern, read. Raises ValueError, naming where it cannot be read. The empty text is the root."""
+    """Parses a pattern. Raises ValueError naming the position of an error. The empty text is the root."""
     steps: list[Step | _Any] = []
     position = 0
     while position < len(text):
@@ -59,7 +59,7 @@ def pattern_of(text: str) -> Pattern:
 
 
 def matches(pattern: Pattern, path: Sequence[Step]) -> bool:
-    """Returns whether a path is one that the pattern means. The time is at most the product of their lengths."""
+    """Returns whether a pattern matches a path. Takes time at most proportional to the product of their lengths."""
     places = _closed({0}, pattern)
     for step in path:
         moved = set()
@@ -77,7 +77,7 @@ def matches(pattern: Pattern, path: Sequence[Step]) -> bool:
 
 
 def _closed(places: set[int], pattern: Pattern) -> set[int]:
-    """With the places after a `**` too, which may stand for nothing."""
+    """Adds the positions after each `**`, which may match nothing."""
     reached = set(places)
     for place in sorted(places):
         while place < len(pattern) and pattern[place] is MANY:
@@ -87,7 +87,7 @@ def _closed(places: set[int], pattern: Pattern) -> set[int]:
 
 
 def shown(path: Sequence[Step]) -> str:
-    """A path as a person writes it."""
+    """A path in readable form."""
     text = ""
     for step in path:
         if isinstance(step, int):

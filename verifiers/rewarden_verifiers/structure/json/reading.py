@@ -1,4 +1,4 @@
-"""Parameters and references of `json`, read once for all responses."""
+"""Parses the parameters and references of `json`, once for all responses."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Level = Literal["parses", "format", "structure", "validity", "content"]
 LEVELS: tuple[Level, ...] = ("parses", "format", "structure", "validity", "content")
 
 MAX_REFERENCES = 4096
-"""References that are kept worked out, for each distinct set of parameters."""
+"""The maximum number of prepared references to cache, for each distinct set of parameters."""
 
 MAX_ALTERNATIVES = 64
-"""Values of which any is right, in one reference."""
+"""The maximum number of alternatives in one reference."""
 
 _REFERENCE_KEYS = {"expected", "alternatives", "schema"}
 _ROOTS: Mapping[str, type] = {"object": dict, "array": list}
@@ -111,24 +111,24 @@ class JsonParams:
 
     @cached_property
     def reader(self) -> Reader:
-        """Returns what is computed once for all samples with these parameters."""
+        """Returns the reader, built once for all samples with these parameters."""
         return Reader(self)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Expected:
-    """A reference, worked out: the values of which any is right (none: there is only a schema), and the schema."""
+    """A prepared reference: the acceptable values (empty if there is only a schema), and the schema."""
 
     targets: tuple[Target, ...]
     validation: Validation | None
     roots: tuple[type, ...]
-    """Types of the value that is looked for within prose."""
+    """The types of values to look for in prose."""
     empty: bool
-    """True if an empty value is among the right ones."""
+    """True if an empty value is acceptable."""
 
 
 class Reader:
-    """Parameters, worked out; and references, the last ones kept."""
+    """The prepared parameters, and a cache of recent references."""
 
     def __init__(self, params: JsonParams) -> None:
         self._params = params
@@ -147,9 +147,9 @@ class Reader:
         self._kept: OrderedDict[bytes, Expected] = OrderedDict()
 
     def expected(self, reference: Any) -> Expected:
-        """A reference, worked out. Raises InvalidReference."""
+        """Prepares a reference. Raises InvalidReference."""
         try:
-            key = marshal.dumps(reference, 0)  # exact (1, 1.0 and true differ), and the fastest there is
+            key = marshal.dumps(reference, 0)  # exact (1, 1.0 and true differ), and the fastest option
         except ValueError as error:
             raise InvalidReference(f"the reference is not JSON: {error}", path="reference") from None
         found = self._kept.get(key)
@@ -188,7 +188,7 @@ class Reader:
         return Expected(targets, check, roots or (dict, list), any(value in ({}, []) for value in values))
 
     def _parts(self, reference: Any) -> tuple[list[Any], Schema | None]:
-        """The values of which any is right, and the schema, of a reference."""
+        """Splits a reference into its acceptable values and its schema."""
         form = self._params.reference_as
         if reference is None and form != "value":
             return [], None

@@ -1,4 +1,4 @@
-"""Equivalence of two JSON answers, on which `consensus` and maj@k build."""
+"""Equivalence of two JSON answers, used by `consensus` and maj@k."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from rewarden_verifiers.structure.json.strict import Malformed, canonical, parse
 
 
 class JsonEquivalence:
-    """See `rewarden_verifiers.equivalence`. An answer is JSON in canonical form, its keys sorted."""
+    """See `rewarden_verifiers.equivalence`. An answer is JSON in canonical form, with sorted keys."""
 
     def __init__(self, params: JsonParams) -> None:
         self._reader = params.reader
-        # Where keys tell only part of what is the same, `same` decides the rest.
+        # Otherwise, keys capture only part of the equivalence, and `same` decides the rest.
         keyed = not params.fields and params.blank == "value" and not params.coerce and params.lists == "ordered"
         self._normal = keyed and params.text == "normal"
 
     def extract(self, text: str) -> str | None:
-        """The JSON of a viewed response; None if there is none, or it hedges or is malformed."""
+        """The JSON of a viewed response; None if there is none, it hedges, or it is malformed."""
         try:
             found = self._reader.finder.find(text, (dict, list))
         except (Malformed, Hedged):
@@ -29,7 +29,7 @@ class JsonEquivalence:
         return None if found is None else canonical(found.value)
 
     def key(self, answer: str) -> str | None:
-        """Equal keys mean equal answers. None if there is no cheap one."""
+        """Equal keys mean equal answers. None if no cheap key exists."""
         try:
             value = parse(answer)
         except Malformed:
@@ -37,7 +37,7 @@ class JsonEquivalence:
         return canonical(_plain(value, self._normal))
 
     def same(self, a: str, b: str) -> bool | None:
-        """Returns whether two answers are equal, either taken for what is expected."""
+        """Returns whether two answers are equal, taking either one as the expected value."""
         try:
             first, second = parse(a), parse(b)
             there = content(self._reader.scheme.node(first), second, 1.0).exact
@@ -48,7 +48,7 @@ class JsonEquivalence:
 
 
 def _plain(value: Any, alike: bool) -> Any:
-    """The value with one spelling for each number, and for each text where case and space mean nothing (`alike`)."""
+    """Writes every number in one form, and every text in one form if case and white space do not matter (`alike`)."""
     if isinstance(value, dict):
         return {key: _plain(inner, alike) for key, inner in value.items()}
     if isinstance(value, list):

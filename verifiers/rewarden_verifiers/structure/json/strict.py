@@ -16,28 +16,30 @@ from rewarden.types import Outcome
 from rewarden_verifiers.outcome import too_expensive, wrong
 
 MAX_TEXT = 1_000_000
-"""Characters of a text that is read as JSON."""
+"""The maximum length of a JSON text in characters."""
 
 MAX_DEPTH = 64
-"""The depth to which lists and objects may nest."""
+"""The maximum nesting depth of lists and objects."""
 
 MAX_DIGITS = 300
-"""Digits of a number; every such integer still has a floating-point value."""
+"""The maximum number of digits of a number; every such integer has a floating-point value."""
 
 MAX_VALUES = 50_000
-"""Values of a text, keys not counted."""
+"""The maximum number of values in a text, not counting keys."""
 
 MAX_FAULTS = 2_000
-"""Brackets within prose that may begin like JSON and be none; telling where each fails takes time in the whole text."""
+"""The maximum number of brackets in prose that look like JSON but are not: finding each error takes time linear in the
+whole text.
+"""
 
 BLANKS = " \t\r\n"
-"""Characters that JSON takes for space."""
+"""Characters that JSON treats as white space."""
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class Malformed(Exception):
-    """Text that is not the JSON that was asked for. `reason` is a snake_case word, `message` tells a person."""
+    """The text is not the JSON that was asked for. `reason` is in snake_case, `message` is for people."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -45,7 +47,7 @@ class Malformed(Exception):
         self.message = message
 
     def outcome(self) -> Outcome:
-        """The outcome of a response that holds such text."""
+        """The outcome of a response that contains such text."""
         evidence = {"fault": self.message}
         if self.reason == "too_long":
             return too_expensive(flags=("malformed",), evidence=evidence)
@@ -54,7 +56,7 @@ class Malformed(Exception):
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
-    if len(made) != len(pairs):  # the attack: show one value to a check and another to whoever uses the answer
+    if len(made) != len(pairs):  # attack: show one value to a check, and another to the consumer of the answer
         seen: set[str] = set()
         for key, _ in pairs:
             if key in seen:
@@ -83,12 +85,12 @@ def _float(text: str) -> float:
 _DECODER = JSONDecoder(
     object_pairs_hook=_object, parse_constant=_constant, parse_float=_float, parse_int=_integer, strict=True
 )
-# `raw_decode` is this in a wrapper that costs as much as a small text.
+# `raw_decode` wraps this in a function that costs as much as a small text.
 _scan: Callable[[str, int], tuple[Any, int]] = vars(_DECODER)["scan_once"]
 
 
 def parse(text: str) -> Any:
-    """The value of a text that is JSON and nothing else but blanks. Raises Malformed. Linear in the text."""
+    """Parses a text that is JSON and nothing else except blanks. Raises Malformed. Takes linear time."""
     body = text.strip(BLANKS)
     value, end = decode(body, 0)
     if end != len(body):
@@ -97,7 +99,7 @@ def parse(text: str) -> Any:
 
 
 def decode(text: str, start: int) -> tuple[Any, int]:
-    """The JSON value that begins exactly at `start`, and where it ends. Raises Malformed."""
+    """Parses the JSON value that begins exactly at `start`, and returns its end as well. Raises Malformed."""
     if len(text) - start > MAX_TEXT:
         raise Malformed("too_long", f"more than {MAX_TEXT} characters")
     try:
@@ -116,7 +118,7 @@ def decode(text: str, start: int) -> tuple[Any, int]:
 
 
 def check_surrogates(text: str) -> None:
-    """Raise Malformed for a text with halves of surrogate pairs."""
+    """Raises Malformed for a text with unpaired surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -124,7 +126,7 @@ def check_surrogates(text: str) -> None:
 
 
 class SyntaxFault(Malformed):
-    """Text that is not JSON at all from `position` on."""
+    """The text from `position` on is not JSON at all."""
 
     def __init__(self, message: str, position: int) -> None:
         super().__init__("malformed", f"{message.removesuffix(' at')} at character {position}")
@@ -132,7 +134,9 @@ class SyntaxFault(Malformed):
 
 
 def _check(value: Any, text: str, start: int, end: int) -> None:
-    """Depth and number of values. Counting signs is far cheaper than walking, and nearly always enough."""
+    """Checks the depth and the number of values. Counting signs is far cheaper than walking, and nearly always
+    suffices.
+    """
     brackets = text.count("[", start, end) + text.count("{", start, end)
     if brackets <= MAX_DEPTH and text.count(",", start, end) + brackets < MAX_VALUES:
         return
@@ -148,23 +152,23 @@ def _check(value: Any, text: str, start: int, end: int) -> None:
                 inner += item.values()
             elif isinstance(item, list):
                 inner += item
-        # A level of scalars alone is not nesting: `[1]` has the depth 1.
+        # A level of scalars does not count as nesting: `[1]` has depth 1.
         if level > MAX_DEPTH and any(isinstance(item, (dict, list)) for item in waiting):
             raise Malformed("too_deep", f"nested deeper than {MAX_DEPTH}")
         waiting = inner
 
 
 def canonical(value: Any) -> str:
-    """Equal text for values that are the same JSON, whatever the order of keys."""
+    """Returns the same text for values that are the same JSON, regardless of key order."""
     return dumps(value, sort_keys=True, separators=(",", ":"))
 
 
 def standing_in(text: str, wanted: Sequence[type]) -> list[tuple[Any, int, int]]:
-    """The objects and lists that are in prose, as (value, start, end), outermost only; of types in `wanted` where there
-    are such.
+    """Returns the outermost objects and lists in prose as (value, start, end), restricted to the types in `wanted` if
+    any are given.
 
-    One pass: after a value the search goes on at its end, after text that is none where reading failed. Raises
-    Malformed if an object was begun and is not well formed: what stands within it is not an answer.
+    Makes one pass: it continues after each value, or where parsing failed. Raises Malformed if an object begins but is
+    not well formed: its parts are not an answer.
     """
     found: list[tuple[Any, int, int]] = []
     position = faults = 0
@@ -187,11 +191,11 @@ def standing_in(text: str, wanted: Sequence[type]) -> list[tuple[Any, int, int]]
     return preferred or found
 
 
-# A bracket with something after it that JSON may have there; all others are prose.
+# A bracket followed by something that JSON permits there; all others are prose.
 _OPENING = re.compile(r"\{(?=[ \t\r\n]*[\"}])|\[(?=[ \t\r\n]*[]\[{\"\-0-9tfnNI])")
 
 
 def _opened(text: str, start: int, end: int) -> int:
-    """Returns how many brackets are open after a part of a text, strings not looked at."""
+    """Returns the number of open brackets after a part of a text, ignoring strings."""
     opened = text.count("[", start, end) + text.count("{", start, end)
     return opened - text.count("]", start, end) - text.count("}", start, end)

@@ -21,16 +21,16 @@ Draft = Literal["auto", "4", "6", "7", "2019-09", "2020-12"]
 Schema = dict[str, Any] | bool
 
 BACKTRACKS = 100_000
-"""Steps back that one match may take where patterns may backtrack."""
+"""The maximum number of backtracking steps per match, if patterns may backtrack."""
 
 MAX_EVALUATIONS = 100_000
-"""Evaluations of one value by a schema, of its alternatives' alternatives and so on: some milliseconds."""
+"""The maximum number of evaluations of one value by a schema, including nested alternatives: a few milliseconds."""
 
 MAX_EXPLAINED = 1_000
-"""The same, where it is told in detail why a value is not valid. That takes a thousand times as long."""
+"""The same limit if detailed errors are collected, which takes a thousand times as long."""
 
 MAX_SCHEMA = 1_000_000
-"""Characters of a schema, written as JSON."""
+"""The maximum length of a schema, written as JSON."""
 
 _DRAFTS: Mapping[str, type[jsonschema_rs.Validator]] = {
     "4": jsonschema_rs.Draft4Validator,
@@ -45,12 +45,12 @@ _LOOK_AROUND = re.compile(r"\(\?(?:[=!]|<[=!]|>)|\\[1-9]|\\k<")
 
 
 def _refuse(uri: str) -> NoReturn:
-    # The attack: a schema whose $ref makes the server ask an address of the author's choice (SSRF, files).
+    # Attack: a schema whose $ref makes the server request an address of the author's choice (SSRF, files).
     raise ValueError(f"{uri} is neither within the schema nor among the given 'schemas'; nothing is fetched")
 
 
 class Validation:
-    """A compiled schema. explained: it can be told in detail why a value is not valid."""
+    """A compiled schema. explained: whether detailed errors can be collected."""
 
     __slots__ = ("_explained", "_validator")
 
@@ -59,13 +59,13 @@ class Validation:
         self._explained = explained
 
     def holds(self, value: Any) -> bool:
-        """Returns whether the value is valid. The value is from the strict parser: no NaN, no lone surrogates, not
-        deep.
+        """Returns whether the value is valid. It comes from the strict parser: no NaN, no unpaired surrogates, not
+        nested too deeply.
         """
         return self._validator.is_valid(value)
 
     def faults(self, value: Any, most: int) -> list[dict[str, str]]:
-        """Returns what is wrong with the value, at most so many entries: its path, the keyword, a message."""
+        """Returns the errors in a value, at most `most`: the path, the keyword, and a message for each."""
         if not self._explained:
             return [{"path": "/", "keyword": "schema", "message": "the value is none that the schema allows"}]
         return [
@@ -78,8 +78,8 @@ class Validation:
         ]
 
     def try_neutral(self) -> None:
-        """Judge values on which a schema that works ends at once, so that one that does not is found out before an
-        answer is: a control run.
+        """Validates trivial values, for which a working schema finishes at once, so that a broken one is detected
+        before it judges an answer: a control run.
         """
         for value in _NEUTRAL:
             if not self.holds(value):
@@ -93,7 +93,7 @@ def validation(
     formats: bool | None,
     patterns: Literal["linear", "backtracking"],
 ) -> Validation:
-    """A schema, compiled; the same one is compiled once. Raises ValueError for a schema that is none."""
+    """Compiles a schema; equal ones are compiled once. Raises ValueError for an invalid schema."""
     try:
         texts = dumps(schema), dumps(schemas, sort_keys=True)
     except (TypeError, ValueError, RecursionError) as error:
@@ -112,7 +112,7 @@ def _compiled(
     patterns: Literal["linear", "backtracking"],
 ) -> Validation:
     schema, schemas = loads(schema_text), loads(schemas_text)
-    # A Decimal, an object of the caller's, or a huge number has become plain JSON by now.
+    # By now, a Decimal, an object of the caller's, or a huge number has become plain JSON.
     make = _DRAFTS[draft] if draft != "auto" else jsonschema_rs.validator_for
     options: Any = (
         jsonschema_rs.RegexOptions()

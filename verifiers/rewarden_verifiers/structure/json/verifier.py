@@ -16,7 +16,7 @@ from rewarden_verifiers.structure.json.sameness import JsonEquivalence
 from rewarden_verifiers.structure.json.strict import Malformed
 
 _SHOWN = 4000
-"""Characters of the JSON that an outcome shows as a value; of a longer one it shows the beginning."""
+"""The maximum length of the JSON that an outcome shows as a value; of longer JSON it shows the beginning."""
 _FAULTS = 5
 
 
@@ -82,7 +82,7 @@ def _judged(found: Located, expected: Expected, params: JsonParams) -> Outcome:
         evidence["invalid"] = expected.validation.faults(value, _FAULTS)
     best = _best(value, expected, params)
     if best is not None and not (best.exact or best.f or best.structure or params.allow_empty):
-        # The attack: any short JSON, for the credit of form alone.
+        # Attack: any short JSON, to earn the credit for form alone.
         _tell(best, evidence)
         reason = "empty" if value in (None, "") else "wrong" if valid else "invalid"
         return wrong(reason, feedback=_feedback(evidence), extracted=shown, evidence=evidence)
@@ -112,7 +112,7 @@ def _judged(found: Located, expected: Expected, params: JsonParams) -> Outcome:
 
 
 def _nothing_expected(expected: Expected) -> bool:
-    """Returns whether an expected value has only blanks, where blanks count as absent."""
+    """Returns whether an expected value has only blanks, and blanks count as absent."""
     return any(not target.node.total for target in expected.targets)
 
 
@@ -157,7 +157,7 @@ def _reason(valid: bool, best: Content | None, score: float) -> str:
     if not valid:
         return "invalid"
     if best is None or best.exact:
-        return "malformed"  # all is right but the form
+        return "malformed"  # everything is right but the form
     return "partly_right" if score and best.matched else "wrong"
 
 
