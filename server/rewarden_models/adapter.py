@@ -1,8 +1,8 @@
-"""LoRA adapters in PEFT's format: read, held to the model that they change, and added into its weights.
+"""LoRA adapters in PEFT's format: read, checked against the model they adapt, and merged into its weights.
 
-An adapter is added once, at loading, so that the model costs what its base costs. What is read here is the plain form:
-a product of two matrices on linear layers, and at most the head that was trained beside them. Each other form computes
-something else, and is refused by the name of its setting; so is a setting that is not known here, whatever it means.
+An adapter is merged once, at loading, so the model runs at the cost of its base. Only the plain form is supported: a
+product of two matrices on linear layers, and at most the head that was trained with them. Every other form computes
+something else and is refused, naming the setting; so is any setting that is not known here.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FILE = "adapter_model.safetensors"
 _ROOT = "base_model.model."
 _KEY = re.compile(r"(?P<module>.+)\.lora_(?P<side>[AB])(?:\.default)?\.weight")
 _HEADS = ("score", "classifier")
-"""The names of heads that are trained beside an adapter (`modules_to_save`)."""
+"""Names of heads that are trained along with an adapter (`modules_to_save`)."""
 
 _TASKS: Mapping[str, tuple[Head, str]] = {
     "SEQ_CLS": ("sequence", "ForSequenceClassification"),
@@ -41,21 +41,21 @@ _IDLE = (
     *("loftq_config", "lora_dropout", "lora_ga_config", "megatron_config", "megatron_core", "peft_version"),
     *("qalora_group_size", "revision", "runtime_config", "ensure_weight_tying"),
 )
-"""Settings that change no number of a trained adapter on linear layers."""
+"""Settings that do not change what a trained adapter on linear layers computes."""
 
 _PLAIN_STARTS = (True, False, None, "gaussian", "orthogonal", "eva")
-"""Ways to draw an adapter that leave the base as it is; PiSSA, OLoRA and others change it, and their files are of the
-changed one."""
+"""Initialisations that leave the base unchanged. PiSSA, OLoRA and others modify the base, and their files belong to the
+modified one."""
 
 
 _PARTS = ("exclude_modules", "layers_to_transform")
-"""Settings by which an adapter changes only some of the layers that `target_modules` names."""
+"""Settings that restrict an adapter to some of the layers in `target_modules`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Adapter:
-    """An adapter's files. source: what it may be called to callers; config: its adapter_config.json; weights: by the
-    names of the file."""
+    """An adapter's files. source: the name that callers may see; config: its adapter_config.json; weights: by their
+    names in the file."""
 
     folder: Path
     source: str
@@ -64,43 +64,44 @@ class Adapter:
 
     @property
     def file(self) -> Path:
-        """The file of its weights."""
+        """The file with its weights."""
         return self.folder / _FILE
 
     @property
     def modules(self) -> list[str]:
-        """The layers that it changes."""
+        """The layers it changes."""
         return sorted({found["module"] for name in self.weights if (found := _KEY.fullmatch(_inner(name)))})
 
     @property
     def head(self) -> Mapping[str, str]:
-        """The weights of a head that it brings, and their names in the file."""
+        """The weights of the head it brings, mapped to their names in the file."""
         names = (name for name in self.weights if _KEY.fullmatch(_inner(name)) is None)
         return {re.sub(r"\.modules_to_save(?:\.default)?", "", _inner(name)): name for name in names}
 
     def refuse(self, said: str) -> Failure:
-        """The failure for what is wrong with it."""
+        """The failure that reports a problem with this adapter."""
         return Failure("loading", f"{self.folder}: {said}")
 
     def key(self, module: str, side: str) -> str:
-        """The name of one of a layer's two matrices in the file. Raises Failure if it is missing."""
+        """The name in the file of one of a layer's two matrices. Raises Failure if it is missing."""
         for name in (f"{_ROOT}{module}.lora_{side}.weight", f"{_ROOT}{module}.lora_{side}.default.weight"):
             if name in self.weights:
                 return name
         raise self.refuse(f"{_FILE} has no lora_{side} of {module}; copy it again")
 
     def rank(self, module: str) -> int:
-        """The rank that its configuration states for a layer."""
+        """The rank configured for a layer."""
         return int(self._of("rank_pattern", module, self.config.get("r")))
 
     def scale(self, module: str) -> float:
-        """The factor before the product of a layer's matrices."""
+        """The factor that multiplies the product of a layer's matrices."""
         alpha = float(self._of("alpha_pattern", module, self.config.get("lora_alpha")))
         return alpha / (math.sqrt(self.rank(module)) if self.config.get("use_rslora") else self.rank(module))
 
     def _of(self, pattern: str, module: str, default: Any) -> Any:
-        """A number of `module`. The patterns name layers by the end of their names; other expressions are refused, for
-        a file of others must not give this process an expression to search with."""
+        """The number for `module`: from `pattern` if a key matches, else `default`. Keys match the end of a layer's
+        name. Any other expression is refused: a file from others must not give this process a regular expression to
+        search with."""
         found = default
         for key, value in reversed(list((self.config.get(pattern) or {}).items())):
             if not re.fullmatch(r"\^?[\w.]+", key):
@@ -118,8 +119,8 @@ def _inner(name: str) -> str:
 
 
 def locate(settings: ModelEndpoint) -> tuple[Folder, Adapter | None]:
-    """The files of a configured model: its own, or those of its `base` and the adapter that `model` is. Raises Failure
-    (`loading`) as `find` does, and for an adapter that is not of a form that is read here."""
+    """The files of a configured model: its own, or those of `base` and of the adapter in `model`. Raises Failure
+    (`loading`) as `find` does, and for an adapter of an unsupported form."""
     if settings.base is None:
         return find(settings.model, settings.revision), None
     adapter = _read(adapter_folder(settings.model, settings.revision), settings.model)
@@ -127,7 +128,7 @@ def locate(settings: ModelEndpoint) -> tuple[Folder, Adapter | None]:
 
 
 def locate_here(settings: ModelEndpoint) -> tuple[Folder, Adapter | None] | None:
-    """As `locate`, but nothing is downloaded. Returns None if a hub's files are not all here."""
+    """Like `locate`, but downloads nothing. Returns None if the files of a model on the hub are not all here."""
     model, base, revision = settings.model, settings.base, settings.revision
     if base is None:
         folder = if_here(model, lambda: find(model, revision, fetch=False))
@@ -166,8 +167,8 @@ def _read(path: Path, model: str) -> Adapter:
 
 
 def onto(adapter: Adapter, checkpoint: Checkpoint) -> Checkpoint:
-    """The checkpoint that a base and its adapter are together; of a head that the adapter brings, with this head.
-    Raises Failure (`loading`) for an adapter that was not made for this base: of its layers and widths."""
+    """The checkpoint that results from merging an adapter into a base, with the head that the adapter brings, if any.
+    Raises Failure (`loading`) for an adapter whose layers or widths do not match this base."""
     if checkpoint.folder.gguf is not None or checkpoint.described is not None or checkpoint.sees:
         raise adapter.refuse(
             f"cannot be added to {checkpoint.where}: adapters are for safetensors checkpoints of text models whose "
@@ -192,14 +193,14 @@ def onto(adapter: Adapter, checkpoint: Checkpoint) -> Checkpoint:
 
 
 def _held(checkpoint: Checkpoint, module: str) -> Weight | None:
-    """The weight of a layer. A bare body names its layers without what comes before them below a head."""
+    """The weight of a layer. In a bare body, layer names lack the prefix that they have below a head."""
     names = (module, module.removeprefix("model."), f"model.{module}")
     return next((found for name in names if (found := checkpoint.weights.get(f"{name}.weight"))), None)
 
 
 def _refuse_lost(adapter: Adapter, checkpoint: Checkpoint) -> None:
-    """Raises Failure for a layer that the adapter was trained on and its file has no weights for: it would stay as it
-    is in the base."""
+    """Raises Failure for a layer that the adapter was trained on but has no weights for: it would stay as it is in the
+    base."""
     targets = adapter.config.get("target_modules")
     if not isinstance(targets, list) or any(adapter.config.get(some) for some in _PARTS):
         return
@@ -241,8 +242,8 @@ def _headed(adapter: Adapter, checkpoint: Checkpoint) -> Checkpoint:
 
 
 def reads(adapter: Adapter | None, folder: Folder) -> Path:
-    """The folder whose tokenizer reads texts: the adapter's where it has one, with the template that it was trained
-    with. Raises Failure (`loading`) for a tokenizer that is code."""
+    """The folder whose tokenizer reads texts: the adapter's if it has a tokenizer, with the template used in training.
+    Raises Failure (`loading`) for a tokenizer that is code."""
     if adapter is None or not (adapter.folder / "tokenizer_config.json").is_file():
         return folder.path
     refuse_own_code(Folder(adapter.folder, (), adapter.source), {}, tokenizer_alone=True)
@@ -250,15 +251,15 @@ def reads(adapter: Adapter | None, folder: Folder) -> Path:
 
 
 def outputs(adapter: Adapter | None, checkpoint: Checkpoint) -> int | None:
-    """The number of outputs of a head that an adapter brings to a causal base; None if the base has its own head."""
+    """The number of outputs of the head that an adapter brings to a causal base; None if the base has its own head."""
     if adapter is None or checkpoint.architecture in (checkpoint.config.get("architectures") or ()):
         return None
     return checkpoint.weights["score.weight"].shape[0]
 
 
 def merge(adapter: Adapter, model: Any) -> None:
-    """Add an adapter into the weights of a loaded model, in float32, and put its head in place. Raises Failure
-    (`loading`) for numbers that are not finite, and for layers that are no plain linear ones."""
+    """Merge an adapter into the weights of a loaded model, in float32, and put its head in place. Raises Failure
+    (`loading`) for numbers that are not finite and for layers that are not plain linear layers."""
     import torch
     from safetensors import safe_open
 
@@ -276,7 +277,7 @@ def merge(adapter: Adapter, model: Any) -> None:
             if type(layer) is not torch.nn.Linear:
                 raise adapter.refuse(f"{module} is a {type(layer).__name__}; adapters are for plain linear layers")
             if layer.weight is embeddings:
-                # The sum would also change what the model reads.
+                # Merging would also change the input embeddings.
                 raise adapter.refuse(f"changes {module}, whose weights are also the embeddings; merge it with peft")
             added = read(adapter.key(module, "B")) @ read(adapter.key(module, "A")) * adapter.scale(module)
             layer.weight.copy_(layer.weight.float() + added.to(layer.weight.device))

@@ -51,7 +51,7 @@ class _Reload(msgspec.Struct):
 
 
 class _Refused(Exception):
-    """An HTTP answer that is an error."""
+    """An HTTP error response."""
 
     def __init__(self, status: int, message: str, kind: str = "refused", **details: Any) -> None:
         super().__init__(message)
@@ -60,14 +60,14 @@ class _Refused(Exception):
 
 
 class App:
-    """Made and used on one loop. `start` begins to load the models, which takes as long as it takes: work waits."""
+    """Created and used on one event loop. `start` begins to load the models; work waits until its model is loaded."""
 
     def __init__(
         self, settings: ProcessSettings, key: str | None = None, *, load: Load = load, make: Make = make
     ) -> None:
         self._settings = settings
         self._key = f"Bearer {key}".encode() if key else None
-        # One after another: each needs its memory twice while it is read.
+        # One at a time: a model needs its memory twice while it is read.
         self._loads = ThreadPoolExecutor(1, thread_name_prefix="load")
         self._models = {
             name: HostedModel(name, model, self._loads, place=settings.swapped.get(name), load=load, make=make)
@@ -79,12 +79,12 @@ class App:
         self._stopped = False
 
     def start(self) -> None:
-        """Begin to load the models; returns at once."""
+        """Start loading the models; returns at once."""
         for model in self._models.values():
             model.start()
 
     async def stop(self, patience_s: float = 1.0) -> None:
-        """Have all work under way fail with `stopped`, and wait, not for long, until its callers were told."""
+        """Fail all work in progress with `stopped`, and wait briefly until its callers have been told."""
         self._stopped = True
         for task in self._open:
             task.cancel()
@@ -150,7 +150,7 @@ class App:
     # --- work ---------------------------------------------------------------------------------------------------
 
     async def _work(self, work: _Work, receive: Receive, send: Send) -> None:
-        """Each item's line as it ends. Items whose caller leaves are cancelled."""
+        """Send each item's line as the item ends. If the caller disconnects, its items are cancelled."""
         loop = asyncio.get_running_loop()
         call = work.call or f"unnamed {id(work)}"
         if call in self._calls or len({item.id for item in work.items}) < len(work.items):
@@ -189,7 +189,7 @@ class App:
             self._answered.set()
 
     async def _do(self, model: str, item: _Item, lines: list[bytes]) -> None:
-        """One item; whatever ends it, it has a line."""
+        """Run one item. However it ends, it gets a line."""
         try:
             if self._stopped:
                 raise Failure("stopped", "the model's process is stopping")
@@ -210,7 +210,7 @@ class App:
                 if self._stopped
                 else error_to_wire("cancelled", "the caller disconnected")
             )
-        except Exception as bug:  # noqa: BLE001 - it costs this item, and no other
+        except Exception as bug:  # noqa: BLE001 - it costs only this item
             said = defect(f"model {model!r} failed at {item.kind!r}", bug)
             error = error_to_wire(said.kind, said.message)
         lines.append(_encode({"id": item.id, "error": error}) + b"\n")

@@ -1,6 +1,6 @@
-"""The build of a loaded model, found by trying: whether later tokens change earlier outputs, and where its head sits.
+"""The structure of a loaded model, found by trial: whether later tokens change earlier outputs, where its head sits.
 
-Trying beats a list of families: a wrong entry of a list would give numbers that are silently wrong.
+A trial beats a list of model families: a wrong entry in a list would silently give wrong numbers.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ Kind = Literal["sequence", "token", "pair", "language", "vector"]
 
 _CLOSE = {torch.float32: 1e-3, torch.float64: 1e-3}
 _CLOSE_SHORT = 5e-2
-"""Largest difference, as a share of the outputs' own size, at which two ways of computing them count as the same. The
-latter is that of shorter floats, which keep 8 bits."""
+"""Largest difference, relative to the outputs' own size, at which two ways of computing them count as equal.
+`_CLOSE_SHORT` is for shorter floats, which keep 8 bits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Architecture:
-    """kind: what the model's own outputs are: a sequence head's, a token head's, a pair's, those of a language model,
-    or hidden states (`vector`). causal: a token's output does not depend on what follows it, so that padding after a
-    row needs no mask. apart: the head, run on hidden states that are picked out, gives what the model's own forward
-    gives. padded: several rows of different lengths give together what each gives alone.
+    """kind: what the model's own outputs are: those of a sequence, token or pair head, those of a language model, or
+    hidden states (`vector`). causal: a token's output does not depend on later tokens, so padding after a row needs no
+    mask. apart: the head, run on selected hidden states, gives the same as the model's own forward. padded: rows of
+    different lengths give the same outputs together as each gives alone.
     """
 
     kind: Kind
@@ -38,7 +38,7 @@ class Architecture:
 
 
 def kind_of(model: Any) -> Kind:
-    """Returns what a model's outputs are, by the name that transformers gives its class."""
+    """The kind of a model's outputs, from its described head or the name of its transformers class."""
     if isinstance(model, DescribedModel):
         return model.head.kind
     name = type(model).__name__
@@ -52,11 +52,11 @@ def kind_of(model: Any) -> Kind:
 
 
 def head_rows(model: Any, kind: Kind, hidden: Tensor) -> Tensor:
-    """Returns what the model's own code makes of hidden states [N, H] behind its base: [N, outputs].
+    """The outputs [N, outputs] that the model's own code computes from its base's hidden states [N, H].
 
-    The model's own forward runs, with the base replaced by one that returns these states, so that whatever it does
-    there (soft caps, scales, dropout that is off) is done here too. A sequence head is applied as a module, since its
-    forward would look for the padding first.
+    The model's own forward runs, with the base replaced by one that returns these states, so whatever it does there
+    (soft caps, scaling, disabled dropout) is done here too. A sequence head is called as a module, because its forward
+    would look for padding first.
     """
     if kind == "sequence" or isinstance(model, DescribedModel):
         made: Tensor = model.score(hidden)
@@ -78,7 +78,7 @@ def head_rows(model: Any, kind: Kind, hidden: Tensor) -> Tensor:
 
 
 class _Given:
-    """The output of a base: its states, and nothing else of all that it might return."""
+    """The output of a base: only its states; every other field is None."""
 
     def __init__(self, states: Tensor) -> None:
         self.last_hidden_state = states
@@ -91,14 +91,14 @@ class _Given:
 
 
 def examine(model: Any, pad: int) -> Architecture:
-    """Try the model on a few tokens. Costs some passes of 12 tokens."""
+    """Try the model on a few tokens. Costs a few passes of 12 tokens."""
     kind = kind_of(model)
     one, other = _probe(model, pad)
     short = one[: len(one) // 2]
     with torch.inference_mode():
         whole, changed = _states(model, [one]), _states(model, [one[:8] + other[8:]])
         causal = _same(whole[0, :8], changed[0, :8])
-        described = isinstance(model, DescribedModel)  # its head stands apart, and it has no forward of its own
+        described = isinstance(model, DescribedModel)  # its head is separate, and it has no forward of its own
         apart = kind == "vector" or described or _apart(model, kind, one, whole)
         padded = described or (causal and apart) or _padded(model, one, short, pad)
     return Architecture(kind=kind, causal=causal, apart=apart, padded=padded)
@@ -109,7 +109,7 @@ def _apart(model: Any, kind: Kind, ids: Sequence[int], whole: Tensor) -> bool:
         own = model(input_ids=torch.tensor([list(ids)], device=model.device)).logits[0]
         ours = head_rows(model, kind, whole[0, -1:] if kind == "sequence" else whole[0])
     except (AttributeError, TypeError, ValueError, RuntimeError, IndexError, NotImplementedError):
-        return False  # a head that is not built so
+        return False  # a head of another structure
     return _same(own.reshape(ours.shape) if own.numel() == ours.numel() else own, ours)
 
 
@@ -142,7 +142,7 @@ def _same(one: Tensor, other: Tensor) -> bool:
 
 
 def _probe(model: Any, pad: int) -> tuple[list[int], list[int]]:
-    """Two rows of 12 ordinary tokens that differ everywhere."""
+    """Two rows of 12 ordinary tokens that differ at every position."""
     size = model.config.get_text_config().vocab_size
     chosen = [place for place in range(size // 3, size) if place != pad][:24]
     chosen = chosen if len(chosen) == 24 else [place % size for place in range(24)]
@@ -150,15 +150,15 @@ def _probe(model: Any, pad: int) -> tuple[list[int], list[int]]:
 
 
 def fork(cache: Any, rows: int) -> Any:
-    """A cache that begins as this one, of one row, for so many; None if its layers are none that can be shared.
+    """A cache for `rows` rows that all begin like this cache of one row; None if it has layers that cannot be shared.
 
-    Nothing is copied: a layer's `update` joins old and new into a new tensor.
+    Nothing is copied: a layer's `update` concatenates old and new into a new tensor.
     """
     from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
     layers = []
     for layer in cache.layers:
-        # Exactly these: those that inherit from them keep more state (indexers, convolutions) than keys and values.
+        # Exactly these: their subclasses keep more state (indexers, convolutions) than keys and values.
         if type(layer) not in (DynamicLayer, DynamicSlidingWindowLayer):
             return None
         made = copy.copy(layer)

@@ -10,15 +10,16 @@ from rewarden_models.overhead import CPU
 from rewarden_models.prefix import SHORTEST, common
 
 SLACK = 0.15
-"""Share of a batch's places that may be padding while enough rows wait. On a CPU padding costs what tokens cost, and a
-batch is no faster than its rows one by one, once it has some hundred tokens."""
+"""Share of a batch that may be padding while enough rows wait. On a CPU padding costs as much as tokens, and once a
+batch has some hundred tokens it is no faster than its rows one by one."""
 
 SIBLINGS = 512
-"""Rows that are compared with the oldest for a shared beginning; bounds what a choice costs."""
+"""Number of rows that are compared with the oldest for a shared prefix; bounds the cost of a choice."""
 
 
 class Waits(Protocol):
-    """A row that waits. family: rows of different ones share no beginning that is worth it; None: none at all."""
+    """A waiting row. family: rows of different families share no prefix worth computing once; None: it shares no
+    prefix."""
 
     @property
     def ids(self) -> Sequence[int]: ...
@@ -31,17 +32,17 @@ W = TypeVar("W", bound=Waits)
 
 
 def family_of(ids: Sequence[int]) -> object | None:
-    """Rows that are to share something have the same first tokens."""
+    """The family of a row: rows can share a prefix only if their first tokens are equal."""
     return hash(tuple(ids[:SHORTEST])) if len(ids) > SHORTEST else None
 
 
 def pick(waiting: Sequence[W], budget: int, share: bool = True, overhead: int = CPU) -> list[W]:
-    """A batch from what waits (in order of arrival, never none).
+    """A batch from the waiting rows (in order of arrival, at least one).
 
-    The oldest is always in it, so that nothing starves behind a stream of others. With it go its siblings, where their
-    shared beginning saves enough, else those nearest to it in length, as long as rows times longest stay within
-    `budget`, and padding within SLACK; a batch of no more than two `overhead`s is filled whatever the padding, for
-    another pass would cost more. One row that is longer than the budget goes alone.
+    The oldest row is always included, so it cannot starve behind a stream of others. Its siblings join it if their
+    shared prefix saves enough, otherwise the rows nearest to it in length, as long as rows times longest stay within
+    `budget` and padding within SLACK. A batch of at most two `overhead`s is filled regardless of padding, because
+    another pass would cost more. A row longer than the budget goes alone.
     """
     if share and waiting[0].family is not None:
         siblings = _siblings(waiting, budget, overhead)
@@ -56,7 +57,7 @@ def _siblings(waiting: Sequence[W], budget: int, overhead: int) -> list[W]:
     chosen, tokens, saved = [oldest], len(oldest.ids), 0
     for row in family[1:]:
         alike = common(oldest.ids, row.ids, SHORTEST)
-        # Behind what it shares a row must be short, or it had better go with rows of its own length.
+        # A row must be short after the shared prefix; otherwise it does better among rows of its own length.
         if 2 * alike < len(row.ids):
             continue
         if tokens + len(row.ids) - alike > budget:

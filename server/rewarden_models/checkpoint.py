@@ -1,9 +1,10 @@
-"""The check of a checkpoint before it is loaded: whether the model that would be built of it is the one it holds.
+"""The check of a checkpoint before it is loaded: whether the model built from it would be the one it holds.
 
-transformers builds the class that config.json names, leaves out the weights which that class does not take, draws at
-random those which it lacks, and says so in a log alone; and it builds a class of its own in place of code that is not
-run. Either is another model, and its numbers look like any other. Loading refuses such a checkpoint by name, and so
-does `rewarden doctor`, by the same function: without torch as far as files say it, with torch for every weight.
+transformers builds the class that config.json names, drops weights that the class does not take, initialises missing
+ones at random, and says so only in a log; and where a model's own code is not run, it builds a class of its own
+instead. Either way the result is another model, whose numbers look like any other. Loading refuses such a checkpoint by
+name, and so does `rewarden doctor`, by the same function: without torch as far as the files tell, with torch for every
+weight.
 """
 
 from __future__ import annotations
@@ -39,17 +40,18 @@ _HEADS: Mapping[Head, frozenset[str]] = {
     ),
     "token": frozenset({"score", "classifier", "head"}),
 }
-"""The names by which the classes of transformers 5 call what stands on top of the body."""
+"""The names that the classes of transformers 5 give to what stands on top of the body."""
 
 _SIBLINGS = (
     *("AutoModel", "AutoModelForCausalLM", "AutoModelForMaskedLM", "AutoModelForPreTraining"),
     "AutoModelForImageTextToText",
 )
-"""The plain classes of a body, whose outputs no other class of it passes on: a pooler, or the head that predicts words
-in pretraining. Many checkpoints of rewards carry these still; without them the number is the same."""
+"""The plain classes of a body. What they add to it (a pooler, or the head that predicts words in pretraining) affects
+no output of the body's other classes. Many reward checkpoints still carry these weights; the number is the same without
+them."""
 
 _CODE = ("tokenization_internlm2.InternLM2Tokenizer", "tokenization_internlm2_fast.InternLM2TokenizerFast")
-"""Tokenizers of described architectures that are published as code, and also as a tokenizer.json."""
+"""Tokenizers of described architectures that are published both as code and as a tokenizer.json."""
 
 _POOLED: Mapping[str, Pooling] = {
     "pooling_mode_mean_tokens": "mean",
@@ -58,19 +60,19 @@ _POOLED: Mapping[str, Pooling] = {
 }
 
 WRAPPED = "pretrained_model."
-"""The beginning of the names of weights in a model that TRL has wrapped."""
+"""The prefix of weight names in a model that TRL has wrapped."""
 
 _FLOATS = ("BF16", "F16", "F32", "F64")
 
 _NAMED = 4
-"""Weights that a message names."""
+"""The number of weights that a message names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A folder that is about to be loaded. architecture: the class that its config.json names; weights: none of a GGUF
-    file, whose names are its own. pooling: of a sentence-transformers folder, which says how a vector is made.
-    described: the head, where no class of transformers has it."""
+    """A folder that is about to be loaded. architecture: the class that its config.json names; weights: empty for a
+    GGUF file, which names them its own way; pooling: how a vector is made, if a sentence-transformers folder says so;
+    described: the head, if no transformers class has it."""
 
     folder: Folder
     config: Mapping[str, Any]
@@ -82,12 +84,12 @@ class Checkpoint:
 
     @property
     def prefix(self) -> str:
-        """Returns what comes before the names of all weights of the body, as TRL saves some models."""
+        """The prefix of the weight names if TRL wrapped the model, otherwise empty."""
         return WRAPPED if any(name.startswith(WRAPPED) for name in self.weights) else ""
 
     @property
     def where(self) -> str:
-        """The name of its place in messages."""
+        """Its location, for messages."""
         return self.folder.where
 
     @property
@@ -97,16 +99,18 @@ class Checkpoint:
 
 
 def check(folder: Folder, head: str = "auto") -> Checkpoint:
-    """Returns what loads as the model that it is. Raises Failure (`loading`) for what would not. head: the setting.
+    """The checkpoint, if it would load as the model that it is; otherwise raises Failure (`loading`). head: the
+    setting.
 
-    Reads the configuration and the headers of the weights. Where torch and transformers are installed, the class is
-    built without memory and compared with them by transformers' own rules; elsewhere by the names of heads alone.
+    Reads the configuration and the headers of the weights. If torch and transformers are installed, the class is built
+    without memory and compared with the weights by transformers' own rules; otherwise only the names of heads are
+    compared.
     """
     try:
         return _checked(folder, head)
     except Failure:
         raise
-    except Exception as error:  # noqa: BLE001  # a checkpoint of others may break the libraries anywhere
+    except Exception as error:  # noqa: BLE001  # a third party's checkpoint can break the libraries anywhere
         raise failure_of(folder, error) from None
 
 
@@ -120,7 +124,7 @@ def _checked(folder: Folder, setting: str) -> Checkpoint:
                 raise Failure("loading", f"{folder.path / folder.gguf}: is not a GGUF file; copy it again")
         return Checkpoint(folder, config, "", "causal", {}, _pooling(folder, "causal"))
     described = describe(config, setting, folder.where)
-    # The code of an architecture that is described here is not missed; that of its tokenizer would be.
+    # The code of a described architecture is not needed; that of its tokenizer would be.
     refuse_own_code(folder, config, tokenizer_alone=described is not None, known=_known(described))
     architecture, head = _architecture(folder, config, described)
     made = Checkpoint(folder, config, architecture, head, read_weights(folder), _pooling(folder, head), described)
@@ -129,7 +133,7 @@ def _checked(folder: Folder, setting: str) -> Checkpoint:
     if described is not None:
         _compare_described(made, described)
     if described is not None and described.body is not None:
-        return made  # each weight of it is known by its name
+        return made  # all of its weights have been checked by name
     if all(find_spec(package) is not None for package in ("torch", "transformers")):
         _compare(made)
     elif described is None and not made.sees:
@@ -142,7 +146,7 @@ def _known(described: DescribedHead | None) -> Sequence[str]:
 
 
 def failure_of(folder: Folder, error: Exception) -> Failure:
-    """Returns the failure for an exception that a library raised over a checkpoint."""
+    """The failure for an exception that a library raised on a checkpoint."""
     if isinstance(error, ImportError):
         return Failure("loading", f"{folder.where}: {error}")
     said = " ".join(str(error).split())[:500]
@@ -154,9 +158,10 @@ def failure_of(folder: Folder, error: Exception) -> Failure:
 def refuse_own_code(
     folder: Folder, config: Mapping[str, Any], *, tokenizer_alone: bool = False, known: Sequence[str] = ()
 ) -> None:
-    """Raises Failure if a file maps a class to code that comes with the model (`auto_map`). That code is not run, and
-    where transformers has a class of the same name it would be silently taken instead. tokenizer_alone: of a model that
-    another engine runs. known: tokenizers whose code does no more than tokenizer.json says, if that is there."""
+    """Raises Failure if a file maps a class to code that comes with the model (`auto_map`). That code is not run, and a
+    transformers class of the same name would silently take its place. tokenizer_alone: only the tokenizer's code
+    matters, as for a model that another engine runs. known: tokenizers whose code does no more than tokenizer.json
+    says, provided that file is there."""
     parts = [config, *(part for part in config.values() if isinstance(part, dict))]
     found = [("config.json", part.get("auto_map")) for part in parts]
     names = ["tokenizer_config.json"]
@@ -197,7 +202,7 @@ def _architecture(folder: Folder, config: Mapping[str, Any], described: Describe
     if config.get("is_encoder_decoder"):
         raise Failure("loading", f"{where}: {name} reads and writes with two models; that is not supported")
     if config.get("transformers_weights"):
-        # Another file than the one that is checked and that the version is a digest of.
+        # That would not be the file that is checked here and hashed into the version.
         raise Failure("loading", f"{where}: its config.json names other weights (`transformers_weights`); remove that")
     if described is not None:
         return name, described.kind
@@ -212,7 +217,8 @@ def _architecture(folder: Folder, config: Mapping[str, Any], described: Describe
 
 
 def _pooling(folder: Folder, head: Head) -> Pooling | None:
-    """As the modules of a sentence-transformers folder say it. Raises Failure for a module that is not carried out."""
+    """The pooling set by the modules of a sentence-transformers folder. Raises Failure for a module that is not
+    supported."""
     modules = folder.path / "modules.json"
     if head not in ("encoder", "causal") or not modules.is_file():
         return None
@@ -228,14 +234,14 @@ def _pooling(folder: Folder, head: Head) -> Pooling | None:
                 raise Failure("loading", f"{folder.source}: pools by {', '.join(named)}, not by one of {known}")
             found = _POOLED[named[0]]
         elif package != "sentence_transformers" or kind not in ("Transformer", "Normalize"):
-            # A module of the folder's own code may bear the name of a plain one.
+            # A module of the folder's own code may have the name of a plain one.
             raise Failure("loading", f"{folder.source}: its vectors pass a module {whole}, which is not supported")
     return found
 
 
 def _refuse_elsewhere(checkpoint: Checkpoint) -> None:
-    """Raises Failure for weights in a file that nothing reads, such as a value head that was saved apart. Copies under
-    the same names are none, nor is the original form of some checkpoints (consolidated.safetensors)."""
+    """Raises Failure for weights in a file that nothing reads, such as a value head saved separately. Copies under the
+    same names are allowed, and so is the original form of some checkpoints (consolidated.safetensors)."""
     folder = checkpoint.folder
     for file in sorted({*folder.path.glob("*.safetensors")} - {*folder.weights}):
         if not file.name.startswith("consolidated"):
@@ -249,12 +255,12 @@ def _refuse_elsewhere(checkpoint: Checkpoint) -> None:
 
 
 _SCALES = ("_scale_inv", "_scale")
-"""Behind the name of a weight of 8 bits, the name of its scales: in transformers' own FP8, and elsewhere."""
+"""Suffixes that turn the name of an 8-bit weight into that of its scales: in transformers' own FP8, and elsewhere."""
 
 
 def _refuse_unscaled(checkpoint: Checkpoint) -> None:
-    """Raises Failure for weights that are stored as integers or in 8 bits, and would be read as numbers without their
-    scales: a checkpoint that lost its `quantization_config`, or its scales."""
+    """Raises Failure for weights that are stored as integers or in 8 bits and would be read as plain numbers, without
+    their scales: a checkpoint that lost its `quantization_config` or its scales."""
     parts = (checkpoint.config, checkpoint.config.get("text_config") or {})
     method = any(part.get("quantization_config") for part in parts)
     kinds = ("F8",) if method else ("I", "U", "F8")
@@ -280,15 +286,15 @@ def _refuse_unscaled(checkpoint: Checkpoint) -> None:
 
 
 def _compare_heads(checkpoint: Checkpoint) -> None:
-    """Raises Failure for a head that no class of transformers has, or for none at all, by the first part of the
-    weights' names. The body is where most of them are."""
+    """Raises Failure for a head that no transformers class has, or for a missing one, judged by the first part of the
+    weights' names. The most frequent first part is the body."""
     known = _HEADS.get(checkpoint.head)
     if known is None:
         return
     names = [name for name, weight in checkpoint.weights.items() if not _constant(name, weight)]
     tops = [name.partition(".")[0] for name in names]
     body = max(dict.fromkeys(tops), key=tops.count, default="")
-    words = ("lm_head", "cls", "lm_predictions")  # heads of pretraining, see _SIBLINGS
+    words = ("lm_head", "cls", "lm_predictions")  # pretraining heads, see _SIBLINGS
     strange = [name for name, top in zip(names, tops, strict=True) if top not in (body, *known, *words)]
     if strange:
         raise _unexpected(checkpoint, strange)
@@ -297,8 +303,8 @@ def _compare_heads(checkpoint: Checkpoint) -> None:
 
 
 def _compare_described(checkpoint: Checkpoint, head: DescribedHead) -> None:
-    """Raises Failure if a described head's weights are not there, or of another shape. A described body's are checked
-    as well; that the rest is another body is left to `_compare`, and without torch to the names."""
+    """Raises Failure if a described head's weights are missing or have another shape. A described body is checked as
+    well; any other body is left to `_compare`, and without torch only its names are checked."""
     missing, wrong = [], []
     body = {} if head.body is None else head.body.shapes
     for name, needs in {**body, **head.shapes}.items():
@@ -306,7 +312,7 @@ def _compare_described(checkpoint: Checkpoint, head: DescribedHead) -> None:
         if found is None:
             missing.append(name)
         elif found.dtype not in _FLOATS and not name.endswith(".num_batches_tracked"):
-            # Bare numbers of a quantised head would be read as its weights.
+            # The raw numbers of a quantised head would be read as its weights.
             raise Failure(
                 "loading",
                 f"{checkpoint.where}: {name} is stored as {found.dtype}; take the checkpoint with its "
@@ -329,8 +335,8 @@ def _compare_described(checkpoint: Checkpoint, head: DescribedHead) -> None:
 
 
 def _compare(checkpoint: Checkpoint) -> None:
-    """Raises Failure if the class that config.json names would not take the weights as they are. It is built on torch's
-    device without memory, and handed their names and shapes."""
+    """Raises Failure if the class that config.json names would not take the weights as they are. The class is built on
+    torch's meta device, without memory, and given their names and shapes."""
     import torch
     import transformers
 
@@ -357,14 +363,14 @@ def _compare(checkpoint: Checkpoint) -> None:
     for part in (config, config.get_text_config()):
         quantised = getattr(part, "quantization_config", None)
         if quantised:
-            # With no more than a warning, transformers would read the bare numbers as weights.
+            # transformers would only warn, and read the raw numbers as weights.
             if not transformers.quantizers.AutoHfQuantizer.supports_quant_method(quantised):
                 raise Failure(
                     "loading",
                     f"{where}: is quantised by {quantised.get('quant_method')!r}, which transformers does not know; "
                     "take the checkpoint in floating point",
                 )
-            return  # the names of its weights are the quantiser's: loading itself compares them
+            return  # the quantiser names its weights: loading compares them
     model, told = found.from_pretrained(
         None,
         config=config,
@@ -375,7 +381,7 @@ def _compare(checkpoint: Checkpoint) -> None:
         device_map={"": "meta"},
         dtype=torch.float32,
         output_loading_info=True,
-        ignore_mismatched_sizes=True,  # to be told of all; they are refused
+        ignore_mismatched_sizes=True,  # so that all are reported; they are refused
     )
     if described is not None:
         refuse_unfit(checkpoint, model, told)
@@ -392,8 +398,8 @@ def _compare(checkpoint: Checkpoint) -> None:
 
 
 def refuse_unfit(checkpoint: Checkpoint, model: Any, told: Mapping[str, Any]) -> None:
-    """Raises Failure for what transformers left out, drew at random or found of another shape when it built a model of
-    a checkpoint, which it `told`; and for a model of another class than the checkpoint's."""
+    """Raises Failure for weights that transformers dropped, initialised at random or found with another shape when it
+    built a checkpoint's model, as it reports in `told`; and for a model of another class than the checkpoint's."""
     built = type(model).__name__
     plain = checkpoint.folder.gguf is None and checkpoint.described is None
     if plain and checkpoint.head != "encoder" and built != checkpoint.architecture:
@@ -401,7 +407,7 @@ def refuse_unfit(checkpoint: Checkpoint, model: Any, told: Mapping[str, Any]) ->
     missing = sorted(told.get("missing_keys") or ())
     if checkpoint.head == "encoder":
         body = f"{model.base_model_prefix}."
-        if hasattr(model, model.base_model_prefix):  # what stands on top is not used
+        if hasattr(model, model.base_model_prefix):  # the head is not used
             missing = [name for name in missing if name.startswith(body)]
         missing = [name for name in missing if "pooler." not in name]  # vectors are pooled here, not by it
     wrong = [
@@ -410,7 +416,7 @@ def refuse_unfit(checkpoint: Checkpoint, model: Any, told: Mapping[str, Any]) ->
     ]
     if missing or wrong:
         raise _missing(checkpoint, [*missing, *wrong])
-    if checkpoint.folder.gguf is None:  # of a GGUF file transformers takes what it has a name for
+    if checkpoint.folder.gguf is None:  # from a GGUF file transformers takes only weights that it has a name for
         own = checkpoint.described.shapes if checkpoint.described is not None else {}
         names = [name for name in told.get("unexpected_keys") or () if name.removeprefix(checkpoint.prefix) not in own]
         extra = _without_spare(checkpoint, model, names)
@@ -419,8 +425,8 @@ def refuse_unfit(checkpoint: Checkpoint, model: Any, told: Mapping[str, Any]) ->
 
 
 def _without_spare(checkpoint: Checkpoint, model: Any, names: Iterable[str]) -> list[str]:
-    """The weights among these without which the model is another: constants are computed anew, and what only a sibling
-    class uses changes no output of this one."""
+    """The weights among `names` without which it would be another model. Constants are recomputed, and weights that
+    only a sibling class uses change no output of this one."""
     buffers = {name for name, _ in model.named_buffers()}
     inside = f"{model.base_model_prefix}."
     left = sorted(
@@ -445,7 +451,7 @@ def _siblings(model: Any) -> Iterator[Any]:
         try:
             with torch.device("meta"):
                 made = getattr(transformers, name).from_config(model.config, trust_remote_code=False)
-        except Exception:  # noqa: BLE001  # there is no such class; an unfit weight is then refused
+        except Exception:  # noqa: BLE001  # no such class; an unfit weight is then refused
             continue
         yield made
 
@@ -461,8 +467,8 @@ _MASKED = re.compile(r"\.masked_bias$")
 
 
 def _constant(name: str, weight: Weight | None) -> bool:
-    """Returns whether that is not a weight, but a constant which older versions of transformers saved: positions,
-    frequencies, a causal mask and the number that it is filled with."""
+    """Returns whether this is not a weight but a constant that older versions of transformers saved: positions,
+    frequencies, a causal mask or the number that fills it."""
     if weight is None:
         return False
     if _MASK.search(name) is not None:

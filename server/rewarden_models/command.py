@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Serve until SIGTERM, or check. Exit code 2: the settings are wrong, or it cannot listen."""
+    """Serve until SIGTERM, or check. Exit code 2: the settings are invalid, or it cannot listen."""
     parser = argparse.ArgumentParser(prog="rewarden models serve", description=__doc__)
     action = parser.add_mutually_exclusive_group(required=True)
     action.add_argument("--address", help="unix:PATH or HOST:PORT")
@@ -61,8 +61,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def refusals(settings: ProcessSettings) -> dict[str, str | None]:
-    """By model, what loading would say of its files before it reads the weights; None: nothing. Models whose files are
-    not here yet are left out."""
+    """By model: why loading would refuse its files before it reads the weights, or None. Models whose files are not
+    here yet are left out."""
     found: dict[str, str | None] = {}
     for name, model in settings.models.items():
         try:
@@ -87,12 +87,12 @@ def serve(
     tied: bool = False,
     make: Callable[[ProcessSettings, str | None], App] = App,
 ) -> None:
-    """Serve at `unix:PATH` or `HOST:PORT` until SIGTERM or SIGINT; then end at once.
+    """Serve at `unix:PATH` or `HOST:PORT` until SIGTERM or SIGINT, then exit at once.
 
-    One line on standard output says when it answers; models load in the meantime. tied: it also ends when standard
-    input does, which is how it learns that the server that started it is gone, even by SIGKILL. make: the app of these
-    settings and that key. Raises OSError when it
-    cannot listen there, ValueError for an address that is none or a key that is not set.
+    Prints one line on standard output once it answers; models load in the meantime. tied: also exit when standard input
+    closes, which is how it notices that the server that started it is gone, even by SIGKILL. make: builds the app from
+    these settings and the key. Raises OSError if it cannot listen there, ValueError for an invalid address or a key
+    that is not set.
     """
     key = None
     if settings.key_env is not None:
@@ -111,7 +111,7 @@ def serve(
     loop.run_until_complete(_serve(lambda: make(settings, key), address, listener))
     _remove(path, tied)
     sys.stdout.flush()
-    # Not through the interpreter's end: threads that compute would be waited for.
+    # Skip the interpreter's shutdown, which would wait for threads that compute.
     os._exit(0)
 
 
@@ -165,7 +165,7 @@ def _listen(address: str) -> socket.socket:
         place = _split(address)
         listener = socket.socket(socket.AF_INET6 if ":" in place[0] else socket.AF_INET)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    # Nobody else on this machine may ask at a path: no moment between the bind and a chmod.
+    # No other user of this machine may connect to the path: the umask leaves no moment between the bind and a chmod.
     before = os.umask(0o177)
     try:
         listener.bind(place)
@@ -178,7 +178,8 @@ def _listen(address: str) -> socket.socket:
 
 
 def _use_all_descriptors() -> None:
-    """Raise the soft limit of open files to the hard one: each connection is a descriptor, to another engine, too."""
+    """Raise the soft limit on open files to the hard limit: every connection takes a descriptor, also those to another
+    engine."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
@@ -188,13 +189,14 @@ def _remove(path: Path | None, tied: bool) -> None:
     if path is not None:
         with contextlib.suppress(OSError):
             path.unlink(missing_ok=True)
-            if tied:  # its folder was made for it alone
+            if tied:  # the folder was made for this socket alone
                 path.parent.rmdir()
 
 
 def _tie(path: Path | None) -> None:
-    """End with whoever started this: at once when standard input ends (a thread looks, the loop may be busy), and by
-    the kernel's hand soon after, where even a thread cannot run. Out of memory, this process goes before the server."""
+    """Exit along with the process that started this one: at once when standard input closes (a thread watches, since
+    the loop may be busy), and soon after through the kernel, where not even a thread can run. If memory runs out, this
+    process is killed before the server."""
 
     def watch() -> None:
         with contextlib.suppress(OSError):
@@ -206,9 +208,9 @@ def _tie(path: Path | None) -> None:
     threading.Thread(target=watch, name="tied", daemon=True).start()
     with contextlib.suppress(OSError, AttributeError):
         libc = ctypes.CDLL(None)
-        # The handler is C's `alarm`, which runs without Python: called with the signal's number (12) it ends the
-        # process after so many seconds, where the thread above has not. The kernel looks at the thread that started us;
-        # if that is gone already, standard input has ended, too.
+        # The handler is C's `alarm`, which runs without Python: called with the signal's number (12), it ends the
+        # process after that many seconds if the thread above has not. The kernel watches the thread that started this
+        # process; if that one is already gone, standard input has closed too.
         libc.signal.argtypes = (ctypes.c_int, ctypes.c_void_p)
         libc.signal.restype = ctypes.c_void_p
         libc.signal(signal.SIGUSR2, ctypes.cast(libc.alarm, ctypes.c_void_p))

@@ -1,4 +1,4 @@
-"""The numbers that a configuration must state for a description of its architecture."""
+"""The fields of config.json that the description of an architecture needs."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _LARGEST = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class ConfigFields:
-    """The fields of one config.json. where: its place in messages; name: of the architecture that asks."""
+    """The fields of one config.json. where: its location, for messages; name: of the architecture that needs them."""
 
     config: Mapping[str, Any]
     where: str
     name: str
 
     def whole(self, key: str, default: int | None = None) -> int:
-        """A width. Raises Failure for what is none."""
+        """A width. Raises Failure if it is not a whole number in range."""
         found = self.config.get(key, default)
         if not isinstance(found, int) or isinstance(found, bool) or not 0 < found <= _LARGEST:
             needs = f"{self.name or 'the head'} needs {key} in config.json, a whole number"
@@ -29,7 +29,7 @@ class ConfigFields:
         return found
 
     def number(self, key: str, default: float) -> float:
-        """A positive number. Raises Failure for what is none."""
+        """A positive number. Raises Failure for anything else."""
         found = self.config.get(key, default)
         if not isinstance(found, (int, float)) or isinstance(found, bool) or not 0 < found < float("inf"):
             raise Failure("loading", f"{self.where}: {self.name} needs {key} in config.json to be a positive number")
@@ -41,7 +41,8 @@ class ConfigFields:
         return self.whole("hidden_size")
 
     def labels(self, default: tuple[str, ...]) -> tuple[str, ...]:
-        """The names in config.json where they are as many as the outputs and not numbered, otherwise the default."""
+        """The labels in config.json if there is one for each output and they are more than numbers, otherwise the
+        default."""
         told = self.config.get("id2label")
         named = [str(told[key]) for key in sorted(told, key=str)] if isinstance(told, Mapping) else []
         if len(named) != len(default) or any(label.startswith("LABEL_") for label in named):

@@ -1,4 +1,4 @@
-"""Control tokens within what others wrote: a turn's end inside a message would end the turn, and begin another."""
+"""Control tokens in others' text: an end-of-turn token inside a message would end the turn and begin another."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import re2
 from rewarden_models.failure import Failure
 
 _ROUNDS = 8
-"""Breaking one token apart may leave another; no tokenizer's do so more often."""
+"""Rounds of breaking tokens apart: breaking one may leave another, but with no tokenizer more often than this."""
 
 
 class ControlTokens:
-    """The special tokens of one tokenizer, which no text that is read can contain; and those that its model cannot
-    read, for it has fewer embeddings. marks: tokens that a head is read at, special or not. Attack: a response with one
+    """The special tokens of one tokenizer, which no input text may contain, and those that its model cannot read
+    because it has fewer embeddings. marks: tokens at which a head is read, special or not. Attack: a response with one
     of these would go unscored, or be read in another's place. Thread-safe."""
 
     def __init__(self, tokenizer: Any, embeddings: int | None = None, marks: Sequence[str] = ()) -> None:
@@ -27,27 +27,28 @@ class ControlTokens:
         ]
         named = {token.content for token in special if token.content.strip()}
         normalised = {token.content for token in special if token.normalized and token.content.strip()}
-        # Thousands of reserved ones are usual, and texts are long: RE2 reads each character once.
+        # Tokenizers often reserve thousands of them, and texts are long: RE2 reads each character once.
         self._found = _matcher(named)
         self._normaliser: Any = tokenizer.backend_tokenizer.normalizer if normalised else None
         self._found_normalised = _matcher(normalised) if self._normaliser is not None else None
 
     def harmless(self, text: str) -> str:
-        """The text, with a space within each control token, so that it is read as the letters that it is made of. What
-        holds none is returned as it is. Raises Failure for what is not text."""
+        """The text with a space inside each control token, so that it is read as ordinary characters. Text without
+        control tokens is returned unchanged. Raises Failure for a lone surrogate."""
         try:
             text.encode()
         except UnicodeEncodeError:
             raise Failure("invalid", "the input contains a lone surrogate, which is not a character") from None
         text = _broken(text, self._found)
         if self._found_normalised is not None and self._found_normalised.search(self._normaliser.normalize_str(text)):
-            # It is found in what the tokenizer makes of the text (small letters, say), so that is what is broken.
+            # The token appears only once the tokenizer has normalised the text (to lower case, say), so the normalised
+            # text is what is broken up.
             text = _broken(self._normaliser.normalize_str(text), self._found_normalised)
         return text
 
     def seam(self, before: str, after: str) -> str:
-        """Returns what goes between two texts that stand side by side: a space where a control token would arise
-        there.
+        """The separator between two adjacent texts: a space if a control token would arise where they meet, otherwise
+        nothing.
         """
         if self._found is None or not before or not after:
             return ""
@@ -56,7 +57,7 @@ class ControlTokens:
         return " " if any(found.start() < middle < found.end() for found in self._found.finditer(near)) else ""
 
     def within(self, value: Any) -> Any:
-        """The same of all texts in a value of JSON, but for keys, and for addresses of images."""
+        """`harmless`, applied to every string in a JSON value except keys and image URLs."""
         if isinstance(value, str):
             return self.harmless(value)
         if isinstance(value, Mapping):
@@ -67,7 +68,7 @@ class ControlTokens:
 
 
 _LONGEST = 128
-"""Characters of the longest control token that is looked for where two texts meet."""
+"""Length in characters of the longest control token that is looked for where two texts meet."""
 
 
 def _matcher(texts: set[str]) -> Any:

@@ -1,6 +1,7 @@
-"""A body of transformers under a described head (see `heads`), as the rest of the process uses a model.
+"""A transformers body under a described head (see `heads`), with the interface that the rest of the process expects of
+a model.
 
-The head computes in float32 whatever the body's type is: it is small, and published heads are stored in several types.
+The head computes in float32 whatever the body's dtype: it is small, and published heads come in several dtypes.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from rewarden_models.heads import Dense, DescribedHead, Layer, turn_at
 
 
 class DescribedModel(torch.nn.Module):  # type: ignore[misc, unused-ignore]
-    """body: without any head. weights: of the head, by their names in the checkpoint. turn: the tokens at whose last
-    occurrence a gate is read."""
+    """body: without any head. weights: the head's, by their names in the checkpoint. turn: the tokens whose last
+    occurrence marks where a gate is read."""
 
     def __init__(self, body: Any, head: DescribedHead, weights: Mapping[str, Tensor], turn: Sequence[int] = ()) -> None:
         super().__init__()
@@ -40,17 +41,17 @@ class DescribedModel(torch.nn.Module):  # type: ignore[misc, unused-ignore]
 
     @property
     def dtype(self) -> Any:
-        """The type in which the body computes."""
+        """The dtype in which the body computes."""
         return self.base_model.dtype
 
     def get_input_embeddings(self) -> Any:
-        """Returns the body's embeddings."""
+        """The body's input embeddings."""
         return self.base_model.get_input_embeddings()
 
     def positions(self, ids: Sequence[int], last: int) -> list[int]:
-        """Returns where a sequence head reads a row, of a gated one the gate's place first. last: the last token that
-        is not padding. Raises ValueError for a row without the turn at which the gate is read; `tasks` refuses such
-        texts before.
+        """The positions at which a sequence head reads a row; for a gated head, the gate's position first. last: the
+        last token that is not padding. Raises ValueError for a row without the turn at which the gate is read; `tasks`
+        refuses such texts earlier.
         """
         at = last if self.head.ends == "unpadded" else len(ids) - 1
         if self.head.combine != "gated":
@@ -61,8 +62,8 @@ class DescribedModel(torch.nn.Module):  # type: ignore[misc, unused-ignore]
         return [begin, at]
 
     def score(self, states: Tensor) -> Tensor:
-        """Outputs [N, outputs] of states [N, H]; of a gated head: of states [N, 2, H], the gate's first; of a pair: of
-        states [N, 3, H], the prompt's first."""
+        """Outputs [N, outputs] for states [N, H]; for a gated head, states [N, 2, H] with the gate's first; for a pair,
+        states [N, 3, H] with the prompt's first."""
         states = states.float()
         head = self.head
         if head.combine == "gated":
@@ -110,8 +111,8 @@ class DescribedModel(torch.nn.Module):  # type: ignore[misc, unused-ignore]
 
 
 def turn_of(head: DescribedHead, tokenizer: Any, where: str) -> list[int]:
-    """Returns the tokens of a gated head's turn. Raises Failure (`loading`) for a tokenizer that lacks its marks, which
-    would read them as letters."""
+    """The tokens of a gated head's turn. Raises Failure (`loading`) for a tokenizer that lacks its special tokens and
+    would read them as ordinary text."""
     if not head.turn:
         return []
     ids = list(tokenizer(head.turn, add_special_tokens=False)["input_ids"])
@@ -126,15 +127,15 @@ def turn_of(head: DescribedHead, tokenizer: Any, where: str) -> list[int]:
 
 
 def tensors_of(files: Sequence[Any]) -> dict[str, Tensor]:
-    """Returns all weights of a checkpoint's files, by name."""
+    """All weights in a checkpoint's files, by name."""
     from safetensors.torch import load_file
 
     return {name: tensor for file in files for name, tensor in load_file(file).items()}
 
 
 def head_weights(head: DescribedHead, files: Sequence[Any], where: str, prefix: str) -> dict[str, Tensor]:
-    """The head's weights from the checkpoint's files. Raises Failure (`loading`) for one that is not finite, or whose
-    last layer is all zero: every text would get the same number."""
+    """The head's weights from the checkpoint's files. Raises Failure (`loading`) if a weight is not finite, or if the
+    last layer is all zeros: every text would get the same number."""
     from safetensors import safe_open
 
     found: dict[str, Tensor] = {}

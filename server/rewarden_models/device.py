@@ -1,4 +1,4 @@
-"""The one thread that computes on a device, for all models of this process that are on it."""
+"""One compute thread per device, shared by all models of this process on that device."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ _THREADS: dict[str, ThreadPoolExecutor] = {}
 
 
 def thread_of(device: str, cores: int | None = None) -> ThreadPoolExecutor:
-    """Its thread. What is handed to it is done in order, so that models and writers take turns. cores: that torch uses
-    from there, where this makes the thread; None: what it is set to."""
+    """The device's thread. Work submitted to it runs in order, so models and writers take turns. cores: the number of
+    CPU threads that torch uses there, if this call creates the thread; None: torch's own setting."""
     if device not in _THREADS:
         _THREADS[device] = ThreadPoolExecutor(1, f"torch-{device}", _begin, (cores,))
     return _THREADS[device]

@@ -64,7 +64,7 @@ class ModelEndpoint:
 
     @property
     def key(self) -> str | None:
-        """Returns the key for its address, from wherever it is configured."""
+        """The key for its address, wherever it is configured."""
         return self.api_key or (os.environ.get(self.api_key_env) if self.api_key_env else None)
 
 

@@ -1,4 +1,5 @@
-"""A model that runs tasks: prepared in a few threads, computed in the device's one, weights swapped under way."""
+"""A model that runs tasks: they are prepared in a few threads and computed in the device's thread; weights can be
+swapped meanwhile."""
 
 from __future__ import annotations
 
@@ -19,17 +20,17 @@ from rewarden_models.writing import Writer
 from rewarden_verifiers.inference import About, Task, Write
 
 _PREPARING = 64
-"""Tasks that are handed to the preparing threads at once; the others wait in order. What is prepared takes memory."""
+"""Tasks in the preparing threads at once; the others wait in order. Prepared tasks take memory."""
 
 _PREPARERS = 2
-"""Threads that render and tokenise. Tokenizers let go of the interpreter's lock."""
+"""Threads that render and tokenise. Tokenizers release the interpreter's lock."""
 
 _TURN_S = 0.05
-"""The seconds for which a writer steps before whatever else waits for the device has its turn."""
+"""Seconds for which a writer steps before other work on the device has its turn."""
 
 
 class _Weights:
-    """A loaded model, and what runs it. Dropped as a whole once the last task that was begun with it has ended."""
+    """A loaded model and what runs it. Dropped as a whole when the last task that began with it has ended."""
 
     def __init__(self, loaded: Loaded, settings: ModelEndpoint) -> None:
         self.loaded = loaded
@@ -39,16 +40,16 @@ class _Weights:
         self._settings = settings
 
     def opened(self) -> Writer:
-        """Its writer, made at the first need."""
+        """Its writer, created on first use."""
         if self.writer is None:
             self.writer = Writer(self.loaded, self._settings)
         return self.writer
 
 
 class ModelEngine:
-    """Runs the tasks of one configured model. Made and used on one loop.
+    """Runs the tasks of one configured model. Created and used on one event loop.
 
-    thread: where torch computes; None: the one of the model's device, which all models there share.
+    thread: where torch computes; None: the thread of the model's device, which all models there share.
     """
 
     def __init__(self, name: str, settings: ModelEndpoint, loaded: Loaded, thread: Executor | None = None) -> None:
@@ -70,11 +71,11 @@ class ModelEngine:
         self._writings: set[asyncio.Task[None]] = set()
 
     async def run(self, task: Task[Any]) -> Any:
-        """The task's result. Raises Failure. A caller that is cancelled leaves nothing behind that is not yet begun."""
+        """The task's result. Raises Failure. If the caller is cancelled, whatever has not begun is dropped."""
         if self._closed:
             raise Failure("stopped", f"model {self._name!r} is closed")
         async with self._places:
-            # Read here, not before the wait: what waits is done with the newest weights.
+            # Read here, after the wait: queued tasks use the newest weights.
             weights = self._weights
             self._preparing += 1
             try:
@@ -88,20 +89,20 @@ class ModelEngine:
         return prepared.finish(await self._scheduler.run(weights.forward, prepared.rows))
 
     def about(self) -> About:
-        """Returns what is known of the model, as it is now."""
+        """The facts about the model, as it is now."""
         return self._weights.loaded.about
 
     def swap(self, loaded: Loaded) -> None:
-        """Use these weights from now on. Tasks that are prepared already end with the old ones, and say so by their
-        version; then the old ones are freed. Raises Failure (`unsupported`) for a model that cannot do what this one
-        can: all that asks it would fail from now on."""
+        """Use these weights from now on. Tasks that are already prepared finish with the old weights and report the old
+        version; then the old weights are freed. Raises Failure (`unsupported`) for a model that cannot do what this one
+        can, since every use that relies on it would fail from now on."""
         if not set(self._weights.loaded.kinds) <= set(loaded.kinds):
             had, has = ", ".join(self._weights.loaded.kinds), ", ".join(loaded.kinds)
             raise Failure("unsupported", f"model {self._name!r} can {had}; the new one can {has}: the old one is kept")
         self._weights = _Weights(loaded, self._settings)
 
     def status(self) -> dict[str, Any]:
-        """JSON-ready: what waits, what was done since the weights are here, and how fast. Shares are of 1."""
+        """JSON-ready: what waits, what was done with the current weights, and how fast. Shares are fractions of 1."""
         weights, scheduled = self._weights, self._scheduler.status()
         tally = weights.forward.tally
         places = tally.tokens + tally.padding
@@ -120,7 +121,8 @@ class ModelEngine:
         }
 
     def close(self) -> None:
-        """Let go of everything; what waits fails with `stopped`. What computes comes to its end unheard."""
+        """Release everything; waiting tasks fail with `stopped`. A computation in progress runs to its end, and its
+        result is dropped."""
         self._closed = True
         self._scheduler.close()
         for writing in self._writings:
@@ -137,7 +139,7 @@ class ModelEngine:
         return await asyncio.wrap_future(future)
 
     async def _step(self, weights: _Weights) -> None:
-        """The writer's turns in the torch thread, until it has nothing to do."""
+        """Run the writer's turns in the torch thread until it has nothing to do."""
         loop, writer = asyncio.get_running_loop(), weights.opened()
         try:
             while writer.busy:
@@ -151,7 +153,7 @@ class ModelEngine:
 
 
 def _turn(writer: Writer) -> None:
-    """Step for a while. What a step raises costs those who are under way, and nobody after them."""
+    """Step for a while. If a step raises, the texts in progress fail, but no later ones."""
     end = time.monotonic() + _TURN_S
     try:
         while writer.step() and time.monotonic() < end:

@@ -1,4 +1,4 @@
-"""All that goes wrong in the model process, by the kinds that its wire knows."""
+"""All failures of the model process, by the kinds that its wire format knows."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Kind = Literal[
 
 
 class Failure(Exception):
-    """A task that has no result, or a model that cannot be had. kind: see `wire.error_from_wire`, which names what is
-    raised for it on the server's side; message: for whoever asked, without the sample's text; details: JSON-ready
-    (`too_long`: tokens, context, candidate)."""
+    """A task without a result, or a model that is not available. kind: see `wire.error_from_wire`, which maps it to the
+    server's exceptions; message: for the caller, without the sample's text; details: JSON-ready (`too_long`: tokens,
+    context, candidate)."""
 
     def __init__(self, kind: Kind, message: str, **details: Any) -> None:
         super().__init__(message)

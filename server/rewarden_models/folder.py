@@ -1,4 +1,4 @@
-"""The place of a model's files: a local folder, a GGUF file, or a snapshot of a hub's repository."""
+"""The location of a model's files: a local folder, a GGUF file, or a snapshot of a hub's repository."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from rewarden_models.failure import Failure
 
 INDEX = "model.safetensors.index.json"
-"""The file that says which shard has which weight."""
+"""The file that maps each weight to its shard."""
 
 _Files = TypeVar("_Files")
 
@@ -23,8 +23,8 @@ _WANTED = ("*.json", "*.jinja", "*.txt", "*.model", "*.tiktoken")
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A model's files. weights: those that are read, never pickled ones; gguf: the name of the GGUF file, where that is
-    what is read; source: what the model may be called to callers: a folder's or file's own name, or the hub's."""
+    """A model's files. weights: the files to read, never pickled ones; gguf: the name of the GGUF file, if that is what
+    is read; source: the name that callers may see: a folder's or file's own name, or its name on the hub."""
 
     path: Path
     weights: tuple[Path, ...]
@@ -33,11 +33,11 @@ class Folder:
 
     @property
     def where(self) -> str:
-        """The name of its place in messages."""
+        """Its location, for messages."""
         return f"{self.source} ({self.path})"
 
     def read(self, name: str) -> Mapping[str, Any]:
-        """A JSON file beside the weights; empty if there is none. Raises Failure for one that is not an object."""
+        """A JSON file next to the weights; empty if there is none. Raises Failure if it is not a JSON object."""
         place = self.path / name
         try:
             found = json.loads(place.read_text(encoding="utf-8"))
@@ -51,9 +51,9 @@ class Folder:
 
 
 def find(model: str, revision: str | None, *, fetch: bool = True) -> Folder:
-    """The files of what a configuration calls `model`; those of a hub's name are downloaded where they are not there,
-    unless `fetch` is off. Raises Failure, which says how to mend it, for what is not there, and for weights that only
-    unpickling would read: whoever wrote those may run code here."""
+    """The files of a configured model. Missing ones are downloaded from the hub, unless `fetch` is off. Raises Failure,
+    with a fix, if there is no such model, and for weights that only unpickling would read: their author could run code
+    here."""
     place = Path(model).expanduser()
     if place.is_file():
         if place.suffix != ".gguf":
@@ -66,19 +66,19 @@ def find(model: str, revision: str | None, *, fetch: bool = True) -> Folder:
 
 
 def if_here(model: str, read: Callable[[], _Files]) -> _Files | None:
-    """The files that `read` finds without fetching any. Returns None for a hub's name whose files are not all here.
-    Raises Failure for a place of this machine, as `read` does."""
+    """The files that `read` finds without fetching any. Returns None for a name on the hub whose files are not all
+    here. Raises Failure for a local path, as `read` does."""
     try:
         return read()
-    except (ImportError, Failure):  # without the library there is no hub, and nothing was fetched from it
+    except (ImportError, Failure):  # without the library nothing can have been fetched from the hub
         if Path(model).expanduser().exists() or not _is_hub_name(model):
             raise
         return None
 
 
 def adapter_folder(model: str, revision: str | None, *, fetch: bool = True) -> Path:
-    """The folder of an adapter; that of a hub's name is downloaded, without pickled weights, unless `fetch` is off.
-    Raises Failure for what is not there."""
+    """An adapter's folder. One on the hub is downloaded, without pickled weights, unless `fetch` is off. Raises Failure
+    if it does not exist."""
     place = Path(model).expanduser()
     if place.is_dir():
         return place
@@ -88,7 +88,7 @@ def adapter_folder(model: str, revision: str | None, *, fetch: bool = True) -> P
 
 def files_beside(model: str, revision: str | None) -> Folder:
     """The files next to a model's weights, for a model that another engine runs: tokenizer, template, configuration.
-    Those of a hub's name are downloaded. Raises Failure for what is not there."""
+    Those on the hub are downloaded. Raises Failure if they do not exist."""
     place = Path(model).expanduser()
     if place.is_dir():
         return Folder(place, (), place.resolve().name)
@@ -148,7 +148,7 @@ def _local(folder: Path, source: str) -> Folder:
         weight_map = Folder(folder, (), source).read(index.name).get("weight_map", {})
         listed = isinstance(weight_map, dict) and all(isinstance(name, str) for name in weight_map.values())
         names = sorted(set(weight_map.values())) if listed else []
-        if not names or any(Path(name).name != name for name in names):  # a shard's name may lead out of the folder
+        if not names or any(Path(name).name != name for name in names):  # a shard's name could lead out of the folder
             raise Failure("loading", f"{index}: its `weight_map` does not name files of this folder")
         missing = [name for name in names if not (folder / name).is_file()]
         if missing:

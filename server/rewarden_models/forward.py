@@ -1,8 +1,8 @@
-"""One batch through a model: rows in, what is read of them out. Runs in the torch thread.
+"""One forward pass over a batch: rows in, their outputs out. Runs in the torch thread.
 
-Rows are padded behind their end. Of a causal model that needs no mask, so the fastest attention is taken. Heads are run
-on the states that are read and on no others: of a language model the head is the widest layer, and its outputs at all
-positions would be most of a batch's memory.
+Rows are padded on the right. A causal model then needs no mask, so the fastest attention is used. Heads run only on the
+states that are read: a language model's head is its widest layer, and its outputs at every position would take most of
+a batch's memory.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from rewarden_models.prefix import Piece
 from rewarden_models.row import Output, Row
 
 TOLERANCE = 1e-4
-"""The most that a number of float32 may move with what shares its batch, in logits or nats: other shapes add the same
-numbers in another order. The tests measure it on SmolLM2-135M (30 layers)."""
+"""The most by which a float32 output may change with the other rows of its batch, in logits or nats: other shapes add
+the same numbers in another order. The tests measure it on SmolLM2-135M (30 layers)."""
 
 TOLERANCE_SHORT = 2e-2
-"""The same of bfloat16 and float16, as a share of the output's size: these keep 8 and 11 bits."""
+"""The same for bfloat16 and float16, relative to the output's size: these keep 8 and 11 bits."""
 
 _HEAD_FLOATS = 1 << 25
-"""Outputs of a language model's head that are in memory at once: 128 MiB in float32."""
+"""Outputs of a language model's head that are held in memory at once: 128 MiB in float32."""
 
 
 def forward(loaded: Any, rows: Sequence[Row], tree: Piece | None = None) -> list[Output]:
@@ -40,8 +40,8 @@ def forward(loaded: Any, rows: Sequence[Row], tree: Piece | None = None) -> list
 
 @dataclass(slots=True)
 class Tally:
-    """The totals of a model's work. rows; tokens: that were computed, padding not included; padding: places that were
-    computed for nothing; shared: tokens that were not computed, since others had the same beginning; passes."""
+    """The totals of a model's work. rows; tokens: computed, not counting padding; padding: positions computed for
+    nothing; shared: tokens not computed because other rows had the same prefix; passes."""
 
     rows: int = 0
     tokens: int = 0
@@ -52,7 +52,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class _Slot:
-    """A position of a row, the state of which is read."""
+    """A position in a row whose state is read."""
 
     row: int
     position: int
@@ -71,24 +71,24 @@ class Forward:
 
     @cached_property
     def architecture(self) -> Architecture:
-        """Returns how the model is built; found out at the first need, in the thread that computes."""
+        """The model's structure, examined on first use, in the thread that computes."""
         return examine(self._model, self._pad)
 
     def measure(self, most: int) -> None:
-        """Find out `overhead`: the tokens, `most` at most, that cost what a pass costs whatever it holds."""
+        """Measure `overhead`: the number of tokens, at most `most`, that cost as much as the fixed cost of a pass."""
         self.overhead, self.measured = measure(self._model, self._pad, most, self.loaded.context), True
 
     def run(self, rows: Sequence[Row], tree: Piece | None = None, cap: int = 0) -> list[Output]:
-        """Outputs of rows, in their order. tree: what they share, from `prefix.plan` over their ids; without effect for
-        a model whose states cannot be shared. cap: places (rows times longest) that a pass may have where the tree has
-        more rows than fit (0: no limit).
+        """The outputs of rows, in their order. tree: the prefixes they share, from `prefix.plan` over their ids;
+        ignored for a model whose states cannot be shared. cap: the most positions (rows times longest) in a pass if
+        the tree has more rows than fit; 0: no limit.
 
-        Raises what torch raises. Numbers that are not finite are returned as they are.
+        Raises what torch raises. Numbers that are not finite are returned unchanged.
         """
         self.tally.rows += len(rows)
         with torch.inference_mode():
-            # Rows with images go alone: processors give each architecture's tensors another form, and padding of
-            # those is not known. Nor do equal ids mean equal images, so nothing is shared between them.
+            # Rows with images go alone: each architecture's processor gives tensors of another form, and how to pad
+            # them is not known. Equal ids do not mean equal images either, so nothing is shared between them.
             if any(row.pixels for row in rows):
                 return [self._group([row], None, cap)[0] for row in rows]
             vectors = [place for place, row in enumerate(rows) if self._vector(row)]
@@ -101,8 +101,8 @@ class Forward:
             return [made[place] for place in range(len(rows))]
 
     def _vector(self, row: Row) -> bool:
-        """Returns whether the row's output is a vector, which a model without a head for the whole has as its pooled
-        output.
+        """Returns whether the row's output is a vector, the pooled output of a model that has no head for the whole
+        text.
         """
         if self.architecture.kind == "vector" and row.reads:
             raise ValueError("a model without a head has only a pooled output")
@@ -111,7 +111,7 @@ class Forward:
     def _group(self, rows: Sequence[Row], tree: Piece | None, cap: int) -> list[Output]:
         return self._read(rows, tree, cap) if self.architecture.apart else self._own(rows)
 
-    # Heads on states that are picked out
+    # Heads on selected states
 
     def _read(self, rows: Sequence[Row], tree: Piece | None, cap: int) -> list[Output]:
         slots: list[_Slot] = []
@@ -125,7 +125,7 @@ class Forward:
             states = self._states(rows, slots, at, Piece(0, 0, 0, list(range(len(rows)))), cap)
         assert states is not None  # only shared pieces can fail
         if isinstance(self._model, DescribedModel) and (together := self._model.head.together) > 1:
-            # The number of a row is made of several of its states together.
+            # A row's number is computed from several of its states together.
             return [[values] for values in self._model.score(states.reshape(len(rows), together, -1)).tolist()]
         outputs: list[Output] = [[] for _ in rows]
         for slot, values in zip(slots, self._heads(rows, slots, states), strict=True):
@@ -168,7 +168,7 @@ class Forward:
         cache after them."""
         inputs = self._inputs(rows, begin, end)
         if self.architecture.causal and not any(row.pixels for row in rows):
-            del inputs["attention_mask"]  # nothing looks at what stands behind it
+            del inputs["attention_mask"]  # no token attends to the padding after it
             inputs["use_cache"] = keep or cache is not None
             if cache is not None:
                 inputs["past_key_values"] = cache
@@ -176,7 +176,7 @@ class Forward:
         return made.last_hidden_state, getattr(made, "past_key_values", None) if keep else None
 
     def _inputs(self, rows: Sequence[Row], begin: int = 0, end: int | None = None) -> dict[str, Any]:
-        """Returns what the model takes, padded after each row's end. Adds to the tally."""
+        """The model's inputs, padded after each row's end. Adds to the tally."""
         lists = [row.ids[begin:end] for row in rows]
         longest, device = max(map(len, lists)), self._model.device
         ids = torch.full((len(lists), longest), self._pad, dtype=torch.long)
@@ -201,7 +201,7 @@ class Forward:
         return inputs
 
     def _heads(self, rows: Sequence[Row], slots: Sequence[_Slot], states: Tensor) -> Iterator[list[float]]:
-        """Yields what is read at each slot: the head's raw outputs, or log-probabilities of the targets there."""
+        """Yields what is read at each slot: the head's raw outputs, or the log-probabilities of its targets."""
         seen = [0] * len(rows)
         config = self._model.config.get_text_config()
         width = config.vocab_size if self.architecture.kind == "language" else max(1, self._model.config.num_labels)
@@ -213,10 +213,10 @@ class Forward:
                 targets = rows[slot.row].targets
                 wanted.append(None if targets is None else targets[seen[slot.row]])
                 seen[slot.row] += 1
-            # One gather for all: an index each would cost more than the head.
+            # One gather for all: indexing one by one would cost more than the head.
             longest = max(len(item or ()) for item in wanted)
             near: list[list[float]] = [[] for _ in wanted]
-            whole_rows = outputs.tolist() if None in wanted else []  # one copy from the device, not one a row
+            whole_rows = outputs.tolist() if None in wanted else []  # one copy from the device, not one per row
             if longest:
                 places = torch.tensor([[*(item or ()), *[0] * (longest - len(item or ()))] for item in wanted])
                 whole = torch.logsumexp(outputs, dim=-1, keepdim=True)
@@ -224,7 +224,7 @@ class Forward:
             for number, item in enumerate(wanted):
                 yield whole_rows[number] if item is None else near[number][: len(item)]
 
-    # A model's own forward, where the head is not known to stand apart
+    # The model's own forward, where the head is not known to stand apart
 
     def _own(self, rows: Sequence[Row]) -> list[Output]:
         outputs: list[Output] = []
@@ -243,7 +243,7 @@ class Forward:
         return outputs
 
     def _together(self, rows: Sequence[Row]) -> list[Sequence[Row]]:
-        """One batch, or one for each row where padding would change what the model makes of it."""
+        """One batch; or one per row, if padding would change the model's outputs."""
         return [rows] if self.architecture.padded else [[row] for row in rows]
 
     # Vectors
@@ -264,15 +264,16 @@ class Forward:
 
 
 def read_at(model: Any, ids: Sequence[int]) -> list[int]:
-    """Returns the positions at which a sequence head reads a row. Raises Failure, see `DescribedModel.positions`."""
+    """The positions at which a sequence head reads a row. Raises ValueError, see `DescribedModel.positions`."""
     last = pooled_at(model, ids)
     return model.positions(ids, last) if isinstance(model, DescribedModel) else [last]
 
 
 def pooled_at(model: Any, ids: Sequence[int]) -> int:
-    """Returns where a decoder's sequence head reads: the last token, or, as transformers has it, the last that is not
-    the one that the model's configuration pads with. This is asked of the row's own tokens, before any padding, so that
-    it does not depend on what shares the batch: heads are trained so, also those whose padding token ends each turn.
+    """The position at which a decoder's sequence head reads: the last token or, following transformers, the last one
+    that is not the configuration's padding token. Only the row's own tokens count, before any padding, so the position
+    does not depend on the rest of the batch. Heads are trained this way, including those whose padding token ends each
+    turn.
     """
     pad = model.config.get_text_config().pad_token_id
     last = len(ids) - 1
@@ -282,7 +283,7 @@ def pooled_at(model: Any, ids: Sequence[int]) -> int:
 
 
 def _chunks(lengths: dict[int, int], cap: int) -> Iterator[list[int]]:
-    """Rows by length, longest first, no more at once than fit into `cap` places (one always does)."""
+    """Rows by length, longest first, in chunks of at most `cap` positions (a single row always fits)."""
     chunk: list[int] = []
     for row in sorted(lengths, key=lambda row: -lengths[row]):
         if cap and chunk and lengths[chunk[0]] * (len(chunk) + 1) > cap:
@@ -294,6 +295,6 @@ def _chunks(lengths: dict[int, int], cap: int) -> Iterator[list[int]]:
 
 
 def finite(output: Output) -> bool:
-    """All its numbers are. A log-probability of minus infinity is not: only a model that excludes a token outright has
-    it, and it cannot be told from an overflow."""
+    """Returns whether all its numbers are finite. A log-probability of minus infinity is not: only a model that
+    excludes a token outright produces it, and it cannot be told from an overflow."""
     return all(math.isfinite(value) for values in output for value in values)

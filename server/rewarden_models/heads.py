@@ -1,8 +1,9 @@
-"""Heads that transformers has no class for, described: weights, layers, where they read, and how a number is made.
+"""Descriptions of heads that transformers has no class for: their weights, their layers, where they read, and how they
+compute a number.
 
-A description is data that this module checks; none of it is code of the checkpoint, which is never run. It is found by
-the name of the architecture in config.json, or by the setting `head` for heads that config.json does not mention. The
-weights that a description asks for follow from the configuration alone, so a checkpoint is checked without torch.
+A description is data that this module checks; the checkpoint's own code is never run. It is found by the name of the
+architecture in config.json, or by the setting `head` for heads that config.json does not mention. The weights that a
+description requires follow from the configuration alone, so a checkpoint can be checked without torch.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ Shapes = Mapping[str, tuple[int, ...]]
 Combine = Literal["value", "gated", "weighted", "pair"]
 
 _DECODERS = ("gemma", "gemma2", "gemma3_text", "llama", "mistral", "phi3", "qwen2", "qwen3")
-"""Model types whose plain body carries a value head."""
+"""Model types whose plain body can carry a value head."""
 
 _TURN = "<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n"
 """The text between the prompt and the judged turn in Llama 3's chat template."""
@@ -27,7 +28,7 @@ _TURN = "<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n"
 
 @dataclass(frozen=True, slots=True)
 class Dense:
-    """A linear layer: the name of its weights, its width before and behind, and whether it has a bias."""
+    """A linear layer: the name of its weights, its input and output width, and whether it has a bias."""
 
     name: str
     before: int
@@ -43,7 +44,7 @@ class Dense:
 
 @dataclass(frozen=True, slots=True)
 class Norm:
-    """Batch normalisation by stored statistics."""
+    """Batch normalisation with stored statistics."""
 
     name: str
     size: int
@@ -65,16 +66,16 @@ class DescribedHead:
 
     name: of the description. kind: `sequence`: one output for a text; `token`: outputs at each step's mark; `pair`: one
     output for two texts after a prompt. value: the layers over the state that is read. labels: of its outputs. ends:
-    where a sequence head reads: at the last token, or at the last that is not the configuration's padding token.
-    combine: `value`: the outputs of `value` as they are; `gated`: `value` gives objectives, each as the mean of
-    `quantiles` outputs, which are mixed by `transform` and added up with the shares of `other`, read where `turn`
+    where a sequence head reads: at the last token, or at the last one that is not the configuration's padding token.
+    combine: `value`: the outputs of `value` as they are; `gated`: `value` gives objectives, each the mean of
+    `quantiles` outputs; they are mixed by `transform` and added up with the weights of `other`, read where `turn`
     begins, after a softmax at `temperature`, times `scale`; `weighted`: `value` gives pairs of a mean and a spread, and
     the means are added up with the weights that `other` gives for the same state; `pair`: `value` rates each of the two
-    texts by the states at the prompt's mark and at its own, side by side, and the output is the mean of the
-    differences. row: of the language model's own head, the one row that is the reward. ending: the token that is put
-    after the text, at which the head reads. marks: the tokens before the prompt and the two texts of a pair, and their
-    numbers. context: the tokens that the head was trained to read, where the body itself has no limit. inside: how the
-    names of the body's weights begin. body: where transformers has no class of the body.
+    texts by the states at the prompt's mark and at its own, concatenated, and the output is the mean of the
+    differences. row: the row of the language model's own head that is the reward. ending: the token appended to the
+    text, at which the head reads. marks: the tokens before the prompt and before the two texts of a pair, with their
+    ids. context: the length in tokens that the head was trained to read, if the body itself has no limit. inside: the
+    prefix of the body's weight names. body: its description, if transformers has no class for it.
     """
 
     name: str
@@ -99,7 +100,7 @@ class DescribedHead:
 
     @property
     def together(self) -> int:
-        """The number of states that one output is made of."""
+        """The number of states from which one output is computed."""
         return {"gated": 2, "pair": 3}.get(self.combine, 1)
 
     @property
@@ -113,10 +114,10 @@ class DescribedHead:
 
 
 def describe(config: Mapping[str, Any], setting: str, where: str) -> DescribedHead | None:
-    """Returns the head of a checkpoint; None for one that a class of transformers has.
+    """The head of a checkpoint; None if a transformers class has it.
 
-    Raises Failure (`loading`) for a layout of which it is known that it says too little, for a body that is not the
-    head's, and for widths that config.json does not state as whole numbers.
+    Raises Failure (`loading`) for a layout that is known to describe too little, for a body that does not belong to the
+    head, and for widths that config.json does not state as whole numbers.
     """
     names = config.get("architectures") or ()
     name = str(names[0]) if names else ""
@@ -143,7 +144,7 @@ def describe(config: Mapping[str, Any], setting: str, where: str) -> DescribedHe
 
 
 def turn_at(turn: Sequence[int], ids: Sequence[int]) -> int | None:
-    """Returns where these tokens begin for the last time; None: nowhere."""
+    """The place where these tokens last begin; None if they do not occur."""
     wanted, size = list(turn), len(turn)
     places = range(len(ids) - size, -1, -1)
     return next((first for first in places if list(ids[first : first + size]) == wanted), None)
@@ -197,7 +198,7 @@ def _grm(fields: ConfigFields, name: str) -> DescribedHead:
 
 
 def _gated(fields: ConfigFields, name: str) -> DescribedHead:
-    """The head of ArmoRM; with `num_quantiles` that of QRM, whose gate is normalised and has no biases."""
+    """The head of ArmoRM; with `num_quantiles`, that of QRM, whose gate is normalised and has no biases."""
     hidden, objectives = fields.hidden, fields.whole("num_objectives", 19)
     quantiles = fields.whole("num_quantiles") if "num_quantiles" in fields.config else 1
     normalised = "num_quantiles" in fields.config
@@ -253,8 +254,8 @@ def _internlm2(fields: ConfigFields, name: str) -> DescribedHead:
 
 
 def _pair(fields: ConfigFields, name: str) -> DescribedHead:
-    """PairRM's head. Its body has relative positions and no limit of its own; 2048 tokens are what it is published to
-    read."""
+    """PairRM's head. Its body has relative positions and no limit of its own; 2048 tokens is the published input
+    length."""
     hidden = fields.hidden
     keys = {"<|source|>": "source_prefix_id", "<|candidate1|>": "cand1_prefix_id", "<|candidate2|>": "cand2_prefix_id"}
     return DescribedHead(
@@ -277,7 +278,7 @@ def _logit(fields: ConfigFields, name: str) -> DescribedHead:
     if fields.config.get("final_logit_softcapping") or fields.config.get("logit_scale"):
         raise Failure("loading", f"{fields.where}: head = 'logit' cannot be read from a model that scales its logits")
     if fields.config.get("tie_word_embeddings"):
-        # A reward in a row that is also a token's embedding would change what the body reads.
+        # If the reward's row were also a token's embedding, it would change what the body reads.
         raise Failure("loading", f"{fields.where}: head = 'logit' needs an lm_head of its own; this model's is tied")
     extra = {"lm_head.weight": (fields.whole("vocab_size"), fields.hidden)}
     return DescribedHead(name=name, kind="sequence", value=(), ends="last", row=0, extra=extra)
@@ -307,4 +308,4 @@ _CAUSAL = frozenset(
 )
 
 NAMES = tuple(_ARCHITECTURES)
-"""The architectures that load by a description."""
+"""The architectures that are loaded by a description."""

@@ -1,4 +1,4 @@
-"""One model in its process: loaded in the background, asked when it is there, swapped for others."""
+"""One model in its process: loaded in the background, run once it is ready, reloaded with other weights."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from rewarden_models.settings import Place
 from rewarden_verifiers.inference import About, Task
 
 AGAIN_S = 30.0
-"""Seconds after which a model that could not be loaded is tried again, when somebody asks for it."""
+"""Seconds after which a request retries to load a model that could not be loaded."""
 
 _PACKAGES = ("torch", "transformers", "safetensors")
 
@@ -38,27 +38,27 @@ class Engine(Protocol):
         """A task's result. Raises Failure."""
 
     def about(self) -> About:
-        """Returns what is known of the model."""
+        """The facts about the model."""
 
     def swap(self, loaded: Any) -> Any:
-        """Use these weights from now on; what is under way ends with the old ones."""
+        """Use these weights from now on; tasks in progress finish with the old ones."""
 
     def status(self) -> dict[str, Any]:
         """JSON-ready."""
 
     def close(self) -> Any:
-        """Let go of everything."""
+        """Release everything."""
 
 
 Load = Callable[[str, ModelEndpoint], Any]
-"""Reads a model's weights: slow, run on a thread. Raises Failure."""
+"""Reads a model's weights. Slow; runs on a thread. Raises Failure."""
 
 Make = Callable[[str, ModelEndpoint, Any], Engine]
-"""An engine for what was loaded."""
+"""Creates an engine for a loaded model."""
 
 
 def load(name: str, settings: ModelEndpoint) -> Any:
-    """As `loading.load`, imported where it is needed. Raises Failure, also where torch or transformers is missing."""
+    """Like `loading.load`, imported on demand. Raises Failure, also if torch or transformers is missing."""
     missing = [package for package in _PACKAGES if find_spec(package) is None]
     if settings.backend == "own" and missing:
         raise Failure("missing", f"{' and '.join(missing)} must be installed: {_INSTALL}")
@@ -74,7 +74,7 @@ def load(name: str, settings: ModelEndpoint) -> Any:
 
 
 def make(name: str, settings: ModelEndpoint, loaded: Any) -> Engine:
-    """A `ModelEngine`."""
+    """An engine for the model's backend."""
     if settings.backend != "own":
         from rewarden_models.remote.engine import RemoteEngine
 
@@ -86,8 +86,8 @@ def make(name: str, settings: ModelEndpoint, loaded: Any) -> Engine:
 
 
 class HostedModel:
-    """Made and used on one loop. `loads`: where weights are read, one model after another. place: of the weights that
-    it begins with; None: those that are configured."""
+    """Created and used on one event loop. loads: the executor that reads weights, one model after another. place: the
+    source of the first weights; None: as configured."""
 
     def __init__(
         self,
@@ -116,27 +116,27 @@ class HostedModel:
         self._idle.set()
 
     def start(self) -> None:
-        """Begin to load; returns at once. Does nothing for a model that is there or loads already."""
+        """Start loading; returns at once. Does nothing if the model is ready or already loading."""
         if self._engine is None and self._loading is None:
             self._loading = asyncio.get_running_loop().create_task(self._begin())
 
     def retry(self) -> None:
-        """Begin to load once more what could not be loaded, if that was some time ago."""
+        """Start loading again after a failure, if that was long enough ago."""
         if self._engine is None and self._failure is not None and time.monotonic() - self._failed_at > AGAIN_S:
             self.start()
 
     @property
     def loading(self) -> bool:
-        """Returns whether it is not there yet, and may be soon."""
+        """Returns whether it is still loading."""
         return self._engine is None and self._loading is not None
 
     @property
     def place(self) -> Place:
-        """Returns where the weights come from."""
+        """The source of the weights."""
         return Place(model=self._settings.model, revision=self._settings.revision)
 
     async def run(self, task: Task[Any]) -> Any:
-        """A task's result; waits for a model that loads. Raises Failure."""
+        """A task's result. Waits while the model loads. Raises Failure."""
         engine = await self._ready()
         self._under_way += 1
         self._idle.clear()
@@ -148,10 +148,10 @@ class HostedModel:
                 self._idle.set()
 
     async def reload(self, model: str | None, revision: str | None) -> About:
-        """Load other weights, or those that lie in the same place now, beside the old ones, then swap; one reload after
-        another. Where memory has no room for both, the old ones are dropped first. Raises Failure; the old ones then
+        """Load other weights, or those that are in the same place now, next to the old ones, then swap; reloads run one
+        at a time. If memory has no room for both, the old ones are dropped first. If it raises Failure, the old weights
         stay, or are loaded again."""
-        # Whoever asked may leave: what was begun is brought to its end.
+        # The caller may disconnect: a reload that has begun runs to its end.
         return await asyncio.shield(asyncio.get_running_loop().create_task(self._reload(model, revision)))
 
     def status(self) -> dict[str, Any]:
@@ -169,14 +169,15 @@ class HostedModel:
         if self._engine is not None:
             return self._engine
         if self._failure is not None:
-            # A new one: what is raised again and again gathers the tracebacks, and with them the tasks, of all.
+            # A new one: an exception that is raised again and again collects every caller's traceback, and with it
+            # their tasks.
             raise Failure(self._failure.kind, self._failure.message, **self._failure.details)
         raise Failure("failed", f"model {self.name!r} is not loaded")
 
     async def _begin(self) -> None:
         try:
             async with self._reloads:
-                if self._engine is not None:  # a reload was before us
+                if self._engine is not None:  # a reload came first
                     return
                 settings = self._settings if self._begins is None else self._swapped(self._begins)
                 self._engine = self._make(self.name, settings, await self._read(settings))
@@ -184,7 +185,7 @@ class HostedModel:
             self._failure = None
         except Failure as failure:
             self._failed(failure)
-        except Exception as error:  # noqa: BLE001 - the model is not there; the process's others are
+        except Exception as error:  # noqa: BLE001 - this model is missing; the process's others work
             self._failed(defect(f"model {self.name!r} cannot be loaded", error))
         finally:
             self._loading = None
@@ -199,7 +200,7 @@ class HostedModel:
         try:
             loaded = await loop.run_in_executor(self._loads, self._load, self.name, settings)
         except Exception as error:
-            # torch's own (torch.OutOfMemoryError) is not to be imported here.
+            # torch.OutOfMemoryError, by name: torch must not be imported here.
             if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
                 raise Failure("memory", f"model {self.name!r}: there is not enough memory to load it") from None
             raise
@@ -227,7 +228,7 @@ class HostedModel:
             return self._engine.about()
 
     async def _replace(self, old: Engine, settings: ModelEndpoint) -> About:
-        """Drop the old weights, then load. What is under way ends with the old ones; what comes waits."""
+        """Drop the old weights, then load. Tasks in progress finish with the old weights; new ones wait."""
         self._engine = None
         self._loading = loading = asyncio.get_running_loop().create_task(self._in_turn(old, settings))
         failure = await loading
@@ -236,7 +237,7 @@ class HostedModel:
         return (await self._ready()).about()
 
     async def _in_turn(self, old: Engine, settings: ModelEndpoint) -> Failure | None:
-        """Raises nothing: whoever waits for the model awaits this."""
+        """Never raises: everyone who waits for the model awaits this."""
         before, kinds = self._settings, old.about().kinds
         await self._idle.wait()
         try:
@@ -256,14 +257,14 @@ class HostedModel:
                 return Failure(refused.kind, said, **refused.details)
             except Failure as failure:
                 self._failed(failure)
-            except Exception as error:  # noqa: BLE001 - the model is gone; the process's others are not
+            except Exception as error:  # noqa: BLE001 - this model is lost; the process's others work
                 self._failed(defect(f"model {self.name!r}: the old weights cannot be loaded again", error))
             return refused
         finally:
             self._loading = None
 
     async def _made(self, settings: ModelEndpoint, kinds: Sequence[str]) -> Engine:
-        """An engine for what is loaded into the place of weights that could do `kinds`."""
+        """An engine for weights that replace those of a model that could do `kinds`. Raises Failure if they cannot."""
         await asyncio.get_running_loop().run_in_executor(self._loads, free_cache)
         made = self._make(self.name, settings, await self._read(settings))
         has = made.about().kinds
@@ -274,7 +275,8 @@ class HostedModel:
         return made
 
     def _swapped(self, place: Place) -> ModelEndpoint:
-        """The settings of what was swapped in before. Raises Failure if it is gone: none of ours would do."""
+        """The settings of the weights that were swapped in before. Raises Failure if they are gone: the configured ones
+        would be the wrong ones."""
         try:
             return self._asked(place.model, place.revision)
         except Failure as failure:
@@ -282,14 +284,14 @@ class HostedModel:
             raise Failure("loading", said) from None
 
     def _asked(self, model: str | None, revision: str | None) -> ModelEndpoint:
-        """The settings of what is to be loaded. Raises Failure for what may not be."""
+        """The settings of the weights to load. Raises Failure if they are not allowed."""
         if revision not in (None, self._settings.revision) and is_local(model or self._settings.model):
             raise Failure("forbidden", f"model {self.name!r}: a folder or file has no revisions")
         if model is None or model == self._settings.model:
             return replace(self._settings, revision=revision or self._settings.revision)
         if model == self._configured.model:
             return replace(self._configured, revision=revision or self._configured.revision)
-        # Resolved, and it is the resolved path that is read: a link must not lead out of the folders allowed.
+        # The path is resolved, and the resolved path is what is read: a link must not lead out of the allowed folders.
         path = Path(model).resolve()
         folders = [Path(folder).resolve() for folder in self._configured.reload_from]
         allowed = any(path.is_relative_to(folder) for folder in folders)
@@ -310,6 +312,6 @@ async def _close(engine: Engine) -> None:
 
 
 def defect(what: str, error: Exception) -> Failure:
-    """Returns what is said of an exception that is none of ours. Its text may quote a sample: it is not passed on."""
+    """The failure for an exception that is not ours. Its text may quote a sample, so callers never see it."""
     _log.error("%s: %s\n%s", what, type(error).__name__, "".join(traceback.format_tb(error.__traceback__)))
     return Failure("failed", f"{what}: {type(error).__name__}")

@@ -1,4 +1,4 @@
-"""An HTTP server on a loop that others run."""
+"""An HTTP server for an event loop that someone else runs."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ import uvicorn
 
 
 class HttpServer(uvicorn.Server):
-    """uvicorn, without its own view of signals, and telling when it listens."""
+    """uvicorn without its signal handlers, with an event that tells when it listens."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
         self.listening = asyncio.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen on sockets that are bound."""
+        """Listen on bound sockets."""
         await super().startup(sockets)
         self.listening.set()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """See uvicorn; nothing is captured."""
+        """See uvicorn. Captures nothing."""
         yield

@@ -1,7 +1,7 @@
-"""Images within a chat: taken out of its messages, decoded with care, and made into what a model that sees reads.
+"""Images in a chat: taken out of its messages, decoded with care, and turned into a vision model's input.
 
-Only `data:` addresses are read: this process fetches nothing. Whoever writes the chat may be the policy that is being
-scored, so an image is decoded by formats that are named here, and only once its header has said how large it is.
+Only `data:` URLs are read: this process fetches nothing. The chat's author may be the policy that is being scored, so
+an image is decoded only in the formats listed here, and only after its header has told its size.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from rewarden_verifiers.chat import Message
 FORMATS = ("PNG", "JPEG", "WEBP")
 
 MAX_PIXELS = 4096 * 4096
-"""Of one image. A few kilobytes of PNG can say that they are gigabytes (decompression bomb)."""
+"""Limit for one image. Attack: a few kilobytes of PNG can claim to be gigabytes (decompression bomb)."""
 
 MAX_BYTES = 20 * 1024**2
-"""Of one image as it is sent, decoded from base64."""
+"""Limit for one image, after base64 decoding."""
 
 MAX_IMAGES = 32
-"""In one input."""
+"""Limit for one input."""
 
 _DATA = re.compile(r"data:image/(?:png|jpe?g|webp);base64,", re.IGNORECASE)
 
 
 def extract_images(messages: Sequence[Message], processor: Any) -> tuple[list[Message], list[Any]]:
-    """The messages with `{"type": "image"}` for each image, as chat templates know it, and the images in their order
-    (RGB, upright). Without images: the messages as they are, and an empty list.
+    """The messages with `{"type": "image"}` in place of each image, as chat templates expect it, and the images in
+    order (RGB, upright). Without images: the messages unchanged, and an empty list.
 
     Raises Failure: `unsupported` for images if there is no processor, so that nothing is scored without them; `invalid`
-    for what is not an image, is too large, or would have to be fetched.
+    for something that is not an image, is too large, or would have to be fetched.
     """
     made: list[Message] = []
     addresses: list[Any] = []
@@ -53,7 +53,7 @@ def extract_images(messages: Sequence[Message], processor: Any) -> tuple[list[Me
                 told = part.get("image_url")
                 addresses.append(told.get("url") if isinstance(told, Mapping) else None)
                 parts.append({"type": "image"})
-            elif kind == "image":  # it would stand for the image of another part
+            elif kind == "image":  # it would take the place of another part's image
                 raise Failure("invalid", "a part of type image has no image; images are parts of type image_url")
             else:
                 parts.append(part)
@@ -69,8 +69,8 @@ def extract_images(messages: Sequence[Message], processor: Any) -> tuple[list[Me
 
 @dataclass(slots=True)
 class Pixels:
-    """The arguments that a model takes for an input's images. tensors: by the names that it takes them by. kinds: names
-    by which it takes which tokens are an image's (1) and which are text (0), for a whole row; ones: of the input's
+    """A model's arguments for the images of an input. tensors: by the model's argument names. kinds: the arguments that
+    say, for a whole row, which tokens are an image's (1) and which are text (0); ones: those values for the input's
     tokens."""
 
     tensors: Mapping[str, Any]
@@ -78,7 +78,7 @@ class Pixels:
     ones: list[int]
 
     def row(self, length: int) -> dict[str, Any]:
-        """The tensors of a row of so many tokens that begins with the input and goes on with text."""
+        """The tensors for a row of `length` tokens that begins with the input and continues with text."""
         import torch
 
         whole = torch.tensor([self.ones + [0] * (length - len(self.ones))])
@@ -86,18 +86,18 @@ class Pixels:
 
 
 def insert_images(ids: Sequence[int], images: Sequence[Any], processor: Any) -> tuple[list[list[int]], Pixels]:
-    """The tokens of a rendered chat, each mark of an image replaced by the tokens that the processor has for it: a list
-    for each of `ids`, of one token or of all of an image's.
+    """The tokens of a rendered chat, with each image's placeholder replaced by the tokens that the processor gives it:
+    one list for each of `ids`, of a single token or of all of an image's.
 
-    Raises Failure (`invalid`) where there are not as many marks as images: then the text holds marks of its own, and
-    images would stand in the wrong places; or where the processor refuses an image.
+    Raises Failure (`invalid`) if there are not as many placeholders as images (the text then has placeholders of its
+    own, and images would end up in the wrong places), or if the processor refuses an image.
     """
     token, mark = _marker(processor) or ("", -1)
     places = [at for at, found in enumerate(ids) if found == mark]
     if len(places) != len(images):
         raise Failure("invalid", f"the rendered input has {len(places)} image placeholders for {len(images)} images")
     try:
-        # One at a time for their tokens, all together for their tensors, which may be padded to one another.
+        # One at a time for their tokens; all together for their tensors, which may be padded to each other's size.
         alone = [_processed(processor, token, [image]) for image in images]
         together = alone[0] if len(alone) == 1 else _processed(processor, token * len(images), list(images))
     except (ValueError, OSError, ZeroDivisionError) as error:
@@ -117,9 +117,7 @@ _KINDS = ("mm_token_type_ids", "token_type_ids")
 
 
 def _marker(processor: Any) -> tuple[str, int] | None:
-    """Returns what stands for an image in a rendered chat: its text and its token. None: this processor tells of
-    none.
-    """
+    """An image's placeholder in a rendered chat: its text and its token. None if this processor does not state one."""
     token = getattr(processor, "image_token", None)
     token = getattr(token, "content", token)
     if not isinstance(token, str) or getattr(processor, "image_processor", None) is None:
@@ -157,6 +155,6 @@ def _decoded(address: Any) -> Any:
             return ImageOps.exif_transpose(image).convert("RGB")
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         raise Failure("invalid", f"an image has more than {MAX_PIXELS} pixels") from None
-    # A damaged file makes a decoder raise nearly anything.
+    # A damaged file can make a decoder raise almost anything.
     except (OSError, SyntaxError, ValueError, EOFError, KeyError, IndexError, TypeError, MemoryError) as error:
         raise Failure("invalid", f"an image cannot be decoded: {type(error).__name__}: {error}"[:300]) from None

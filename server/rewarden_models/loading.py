@@ -1,4 +1,4 @@
-"""From a configured name to a model that can be run: weights, tokenizer, and what it can do.
+"""From a configured name to a model that can run: weights, tokenizer and capabilities.
 
 Code that comes with a model is never run (`trust_remote_code` is off), and weights are never unpickled.
 """
@@ -27,7 +27,7 @@ KINDS: Mapping[Head, tuple[str, ...]] = {
     "causal": ("choose", "likelihood", "rate", "write", "embed"),
     "encoder": ("embed",),
 }
-"""The kinds of task that a model can do, by the head that stands on top of it."""
+"""The kinds of task that a model can do, by its head."""
 
 _AUTO: Mapping[Head, str] = {
     "sequence": "AutoModelForSequenceClassification",
@@ -37,23 +37,23 @@ _AUTO: Mapping[Head, str] = {
 }
 
 _OF_CLASS = ("dtype", "attn_implementation", "device_map", "output_loading_info")
-"""The options of loading that say nothing about files."""
+"""The loading options that do not concern files."""
 
 _UNSAID = 4096
-"""Tokens of the longest input of a model that says nothing about it."""
+"""The context, in tokens, of a model that states none."""
 
 
 @dataclass(slots=True, eq=False)
 class Loaded:
-    """A model that can be run.
+    """A model that can run.
 
-    model: in evaluation mode, on its device. tokenizer: as transformers has it; reader: the same, as `rendering` uses
-    it. processor: of a model that sees images. head: what stands on top. labels: of a head, as the model names them;
-    multi: they do not exclude each other. context: tokens that it reads at most. pad: the token that fills rows up.
-    types: it tells the texts of a pair apart. pooling: how a vector is made of the last layer's states. embeddings: how
-    many tokens it has, which may be fewer than its tokenizer's; None: that is not known. architecture: of a described
+    model: in evaluation mode, on its device. tokenizer: from transformers; reader: wraps it for `rendering`. processor:
+    of a vision model. head: what stands on top of the body. labels: a head's, as the model names them; multi: they do
+    not exclude each other. context: the most tokens it reads. pad: the token that fills rows up. types: it tells the
+    two texts of a pair apart. pooling: how a vector is made from the last layer's states. embeddings: the number of
+    tokens that the model has, which may be fewer than its tokenizer's; None: unknown. architecture: of a described
     head; empty: the name of the model's class. turn: the tokens of the turn at which a gated head is read. ending: the
-    token that is put after a text, at which a described head is read. marks: the tokens before the prompt and the two
+    token appended to a text, at which a described head is read. marks: the tokens before the prompt and before the two
     texts of a pair.
     """
 
@@ -81,12 +81,12 @@ class Loaded:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """Names of the tasks that it can do."""
+        """The kinds of task that it can do."""
         return KINDS[self.head]
 
     @property
     def about(self) -> About:
-        """Returns what callers may know of it."""
+        """The facts that callers may know."""
         return About(
             model=self.name,
             version=self.version,
@@ -107,15 +107,15 @@ class Loaded:
 def load(name: str, settings: ModelEndpoint) -> Loaded:
     """The model that a configuration calls `name`. Takes seconds to minutes, and blocks.
 
-    Raises Failure (`loading`), which names the place and the mend: for what is not there or what `checkpoint.check`
-    refuses, or does not fit the device (`memory`).
+    Raises Failure, which names the location and the fix: `loading` if the model does not exist or `checkpoint.check`
+    refuses it, `memory` if it does not fit on the device.
     """
     folder, adapter = locate(settings)
     try:
         return _load(name, settings, folder, adapter)
     except Failure:
         raise
-    except Exception as error:  # noqa: BLE001  # a checkpoint of others may break the library anywhere
+    except Exception as error:  # noqa: BLE001  # a third party's checkpoint can break the library anywhere
         import torch
 
         if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
@@ -140,9 +140,9 @@ def _load(name: str, settings: ModelEndpoint, folder: Folder, adapter: Adapter |
     if folder.gguf:
         common["gguf_file"] = folder.gguf
     processor: Any = transformers.AutoProcessor.from_pretrained(folder.path, **common) if sees else None
-    # A processor's tokenizer knows the marks of images, which the folder's own may lack.
+    # A processor's tokenizer knows the image placeholders, which the folder's own may lack.
     described = checkpoint.described
-    # What a class that transformers lacks would do is all in tokenizer.json.
+    # A body that transformers has no class for needs no tokenizer class either: tokenizer.json says it all.
     plain = described is not None and described.body is not None
     words_of = transformers.PreTrainedTokenizerFast if plain else transformers.AutoTokenizer
     tokenizer = processor.tokenizer if sees else words_of.from_pretrained(words, **common)
@@ -152,7 +152,7 @@ def _load(name: str, settings: ModelEndpoint, folder: Folder, adapter: Adapter |
     if settings.attention != "auto":
         options["attn_implementation"] = settings.attention
     if device.type == "cuda":
-        options["device_map"] = {"": str(device)}  # weights go there straight, and are never twice in memory
+        options["device_map"] = {"": str(device)}  # weights go there directly and are never in memory twice
     if described is None:
         auto = getattr(transformers, "AutoModelForImageTextToText" if sees and head == "causal" else _AUTO[head])
         brought = outputs(adapter, checkpoint)
@@ -169,7 +169,7 @@ def _load(name: str, settings: ModelEndpoint, folder: Folder, adapter: Adapter |
     model.eval()
     model.requires_grad_(False)
     if settings.compile:
-        model.base_model.compile(dynamic=True)  # heads are run on their own, see `forward`
+        model.base_model.compile(dynamic=True)  # heads run separately, see `forward`
     pooling = checkpoint.pooling or settings.pooling or ("last" if head == "causal" else "mean")
     embeddings = _embeddings(model)
     pad = _pad(tokenizer, model.config, embeddings)
@@ -240,7 +240,7 @@ def _described(checkpoint: Checkpoint, head: DescribedHead, tokenizer: Any, opti
 
 
 def _marks(head: DescribedHead, tokenizer: Any, where: str) -> list[str]:
-    """The texts of tokens that a head is read at. Raises Failure for a tokenizer that has others."""
+    """The texts of the tokens at which a head is read. Raises Failure if the tokenizer gives them other ids."""
     for mark, number in head.marks:
         found = tokenizer.convert_tokens_to_ids(mark)
         if found != number:
@@ -270,12 +270,12 @@ def _device(name: str) -> Any:
 def _embeddings(model: Any) -> int | None:
     try:
         return getattr(model.get_input_embeddings(), "num_embeddings", None)
-    except NotImplementedError:  # an architecture that does not say which they are
+    except NotImplementedError:  # an architecture that does not say which module they are
         return None
 
 
 def _pad(tokenizer: Any, config: Any, embeddings: int | None) -> int:
-    """The token that fills rows up: one that the model has, for it is read, though nothing is made of it."""
+    """The token that fills rows up. It must be one that the model has: it is read, though its output is not used."""
     text = config.get_text_config()
     for pad in (tokenizer.pad_token_id, getattr(text, "pad_token_id", None), tokenizer.eos_token_id):
         if isinstance(pad, int) and pad >= 0 and (embeddings is None or pad < embeddings):
@@ -288,13 +288,13 @@ def _pad(tokenizer: Any, config: Any, embeddings: int | None) -> int:
 
 
 def _context(folder: Folder, model: Any, tokenizer: Any, setting: int | None) -> int:
-    """The least of what the configuration, the tokenizer, a sentence-transformers folder and the setting say."""
+    """The smallest limit among the configuration, the tokenizer, a sentence-transformers folder and the setting."""
     text = model.config.get_text_config()
     limits = [getattr(text, key, None) for key in ("max_position_embeddings", "n_positions", "max_seq_len")]
     embeddings = getattr(getattr(model.base_model, "embeddings", None), "position_embeddings", None)
     padding = getattr(embeddings, "padding_idx", None)
     if padding is not None and limits[0]:
-        limits[0] -= padding + 1  # RoBERTa's positions are counted from behind that of its padding
+        limits[0] -= padding + 1  # RoBERTa counts positions from after its padding index
     limits += [tokenizer.model_max_length, folder.read("sentence_bert_config.json").get("max_seq_length"), setting]
     known = [limit for limit in limits if isinstance(limit, int) and 0 < limit < 10**9]
     return min(known, default=_UNSAID)

@@ -1,4 +1,4 @@
-"""The handling of memory that runs out (smaller batches, for a while), or of a device lost to the process (end)."""
+"""The response to running out of memory (smaller batches for a while) and to a device lost to the process (exit)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 _SAID = ("out of memory", "can't allocate memory", "DefaultCPUAllocator", "ALLOC_FAILED", "Cannot allocate memory")
-"""The words in a RuntimeError by which torch's allocators and libraries say that memory ran out."""
+"""Text in a RuntimeError by which torch's allocators and libraries report that memory ran out."""
 
 _LOST = (
     "device-side assert",
@@ -23,19 +23,19 @@ _LOST = (
     "uncorrectable ECC",
     "GPU is lost",
 )
-"""The words in a RuntimeError of torch's by which CUDA says that the device is lost."""
+"""Text in torch's RuntimeError by which CUDA reports that the device is lost."""
 
 _log = logging.getLogger(__name__)
 
 CALM_S = 60.0
-"""Seconds without such a failure after which batches may be twice as large again."""
+"""Seconds without such a failure after which batches may double in size again."""
 
 LEAST = 512
-"""Tokens below which the budget does not fall: single rows decide then."""
+"""Tokens below which the budget does not fall: from there on, single rows decide."""
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Returns whether that is what went wrong."""
+    """Returns whether the error means that memory ran out."""
     import torch
 
     if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
@@ -44,21 +44,19 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def is_device_lost(error: BaseException) -> bool:
-    """Returns whether the device is of no use to this process any more: CUDA refuses all that comes after such an
-    error.
-    """
+    """Returns whether the device is lost to this process: after such an error CUDA refuses all further work."""
     return isinstance(error, RuntimeError) and any(text in str(error) for text in _LOST)
 
 
 def end_process() -> None:
-    """End this process, since its device is lost to it: what is under way fails with `stopped`, and the next process
-    has the device anew."""
+    """End this process because its device is lost to it. Work in progress fails with `stopped`, and the next process
+    gets the device afresh."""
     _log.error("the device is lost to this process, which ends")
     os.kill(os.getpid(), signal.SIGTERM)
 
 
 def free_cache() -> None:
-    """Give back what the allocator keeps."""
+    """Release the memory that the allocator caches."""
     gc.collect()
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available():
@@ -66,13 +64,13 @@ def free_cache() -> None:
 
 
 def on_gpu(device: str) -> bool:
-    """Returns whether a configured device is a GPU. False before torch was imported: nothing is on one then."""
+    """Returns whether a configured device is a GPU. False until torch has been imported: nothing is on a GPU then."""
     torch = sys.modules.get("torch")
     return device != "cpu" and torch is not None and bool(torch.cuda.is_available())
 
 
 def available(device: str) -> int | None:
-    """Bytes that can be taken: of a GPU's memory, or of this machine's without swapping; None if that is not known."""
+    """Bytes that can be allocated: on the GPU, or on this machine without swapping; None if unknown."""
     if on_gpu(device):
         import torch
 
@@ -89,7 +87,7 @@ def available(device: str) -> int | None:
 
 
 class Budget:
-    """Tokens that a batch may have. It is halved by each failure, and grows back."""
+    """Tokens that a batch may have. Each failure halves it; it grows back."""
 
     def __init__(self, tokens: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._most = tokens
@@ -99,13 +97,13 @@ class Budget:
 
     @property
     def tokens(self) -> int:
-        """At this time."""
+        """The budget now."""
         while self._now < self._most and self._clock() - self._changed >= CALM_S:
             self._now = min(self._most, 2 * self._now)
             self._changed += CALM_S
         return self._now
 
     def failed(self, tokens: int) -> None:
-        """A batch of so many was too much."""
+        """A batch of this many tokens was too large."""
         self._now = max(min(LEAST, self._most), min(self.tokens, tokens) // 2)
         self._changed = self._clock()

@@ -1,4 +1,4 @@
-"""The version of a model: a digest of all that its numbers come from."""
+"""The version of a model: a digest of everything that determines its numbers."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from importlib.metadata import version
 from pathlib import Path
 
 _ASIDE = (".json", ".jinja", ".txt", ".model", ".tiktoken")
-"""Files beside the weights that say how a model computes, or how its tokenizer reads."""
+"""Files next to the weights that determine how a model computes or how its tokenizer reads."""
 
 _BLOCK = 8 * 1024 * 1024
 
 
 _PLACES = ("*", "*_*/*.json", "additional_chat_templates/*")
 _PLACES_OF_GGUF = ("tokenizer*", "special_tokens_map.json", "chat_template.jinja")
-"""Such a file says nearly all itself, and may lie among others that have nothing to do with it."""
+"""A GGUF file is nearly self-contained and may lie among unrelated files."""
 
 
 def files_of(folder: Path, weights: Sequence[Path]) -> list[Path]:
-    """The weights, and what is next to them: configuration, tokenizer, chat templates, the settings of pooling."""
+    """The weights and the files next to them: configuration, tokenizer, chat templates, pooling settings."""
     quantised = any(path.suffix == ".gguf" for path in weights)
     beside = (
         path
@@ -33,9 +33,9 @@ def files_of(folder: Path, weights: Sequence[Path]) -> list[Path]:
 
 
 def version_of(folder: Path, files: Iterable[Path], *settings: str) -> str:
-    """Sixteen hexadecimal digits: the same for files of the same names and contents under the same settings, wherever
-    they lie, and others as soon as a byte differs."""
-    with ThreadPoolExecutor(4) as pool:  # hashing lets go of the interpreter's lock
+    """Sixteen hexadecimal digits: the same for files with the same names and contents under the same settings, wherever
+    they lie; different as soon as a byte differs."""
+    with ThreadPoolExecutor(4) as pool:  # hashing releases the interpreter's lock
         digests = list(pool.map(lambda path: (path.relative_to(folder).as_posix(), _digest(path)), files))
     whole = hashlib.blake2b(digest_size=8)
     for part in (*settings, *(text for pair in sorted(digests) for text in pair)):
@@ -45,13 +45,13 @@ def version_of(folder: Path, files: Iterable[Path], *settings: str) -> str:
 
 
 def software(*packages: str) -> str:
-    """Returns what computes: the installed versions of these packages, and the code of this process itself."""
+    """The software that computes: the installed versions of these packages, and this process's own code."""
     return repr([(name, version(name)) for name in packages] + [code_of(Path(__file__).parent)])
 
 
 @cache
 def code_of(folder: Path) -> str:
-    """A digest of all Python below a folder, computed once."""
+    """A digest of all Python code below a folder, computed once."""
     return version_of(folder, folder.rglob("*.py"))
 
 

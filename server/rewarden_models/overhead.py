@@ -1,8 +1,8 @@
-"""The fixed cost of a pass through a model, in tokens that take as long.
+"""The fixed cost of a forward pass, as the number of tokens that take equally long.
 
-On a CPU it is the weights' way through memory. On a GPU it is the launch of some thousand kernels, which takes 20 to
-45 ms for a model of some thirty layers (an H100), as long as thousands of tokens of a small model: more passes over
-fewer tokens (a shared beginning, a batch of like lengths) can then be slower than one pass over all.
+On a CPU it is the time to read the weights from memory. On a GPU it is the launch of some thousand kernels: 20 to 45 ms
+for a model of about thirty layers (on an H100), as long as thousands of tokens of a small model take. More passes over
+fewer tokens (a shared prefix, a batch of similar lengths) can then be slower than one pass over all.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ import time
 from typing import Any
 
 CPU = 128
-"""Tokens on a CPU: groups of eight behind 512 tokens gain 2.4 to 3.2 times with it, see `benchmarks.models`."""
+"""Tokens on a CPU: with it, groups of eight after 512 tokens gain 2.4 to 3.2 times, see `benchmarks.models`."""
 
 _FEW, _ROW = 16, 512
 _ROUNDS = 3
 
 
 def measure(model: Any, pad: int, most: int, context: int) -> int:
-    """Times passes of few and of many tokens on the model's GPU, none longer than its `context`. Returns the tokens,
-    `most` at most.
+    """Time passes of few and of many tokens on the model's GPU, none longer than its `context`. Returns the fixed cost
+    in tokens, at most `most`.
 
-    Runs in the torch thread. Passes that fail, for want of memory say, tell nothing: then it is what it is on a CPU.
+    Runs in the torch thread. Passes that fail, for lack of memory say, tell nothing: the result is then that of a CPU.
     """
-    # A position beyond a model's table loses the whole device.
+    # A position beyond a model's table would lose the whole device.
     length = min(_ROW, context)
     rows = max(2, most // length)
     try:
@@ -35,8 +35,8 @@ def measure(model: Any, pad: int, most: int, context: int) -> int:
 
 
 def tokens_of(few: float, many: float, further: int, most: int) -> int:
-    """The tokens, CPU at least and `most` at most, that take as long as a pass of few tokens (`few` seconds), where
-    `further` tokens more take `many` seconds in all.
+    """The tokens, between CPU and `most`, that take as long as a pass of few tokens (`few` seconds), given that a pass
+    of `further` more tokens takes `many` seconds in all.
     """
     token = (many - few) / further
     return min(most, max(CPU, round(few / token))) if token > 0 else most

@@ -1,7 +1,7 @@
-"""InternLM2's body, of which transformers has no class, as the Llama that computes the same numbers.
+"""InternLM2's body, which transformers has no class for, as the Llama that computes the same numbers.
 
-The two differ in names, and in that InternLM2 keeps queries, keys and values in one matrix: of each key's head in turn
-the rows of its queries, then its key's, then its value's. The weights that there must be follow from the configuration.
+The two differ in names, and InternLM2 packs queries, keys and values into one matrix: for each key head in turn, the
+rows of its queries, then its key, then its value. The weights that must exist follow from the configuration.
 """
 
 from __future__ import annotations
@@ -24,14 +24,15 @@ _PLAIN: Mapping[str, str] = {
     "attention_norm": "input_layernorm",
     "ffn_norm": "post_attention_layernorm",
 }
-"""Of one layer, what is only called otherwise."""
+"""The weights of a layer that differ only in name."""
 
 _PACKED = "attention.wqkv"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackedBody:
-    """The sizes of a body. heads: of queries, keys: of keys and values; bias: of the attention's layers."""
+    """The sizes of a body. heads: query heads; keys: key and value heads; bias: whether the attention layers have
+    biases."""
 
     vocabulary: int
     hidden: int
@@ -52,7 +53,7 @@ class PackedBody:
 
     @property
     def shapes(self) -> Mapping[str, tuple[int, ...]]:
-        """The names and shapes of all weights, as a checkpoint has them."""
+        """The names and shapes of all weights in a checkpoint."""
         hidden, inner = self.hidden, self.inner
         packed = (self.heads + 2 * self.keys) * self.wide
         layer: dict[str, tuple[int, ...]] = {
@@ -73,7 +74,7 @@ class PackedBody:
         }
 
     def configuration(self) -> Any:
-        """Returns the configuration of the Llama, as transformers has it."""
+        """The transformers configuration of the equivalent Llama."""
         from transformers import LlamaConfig
 
         return LlamaConfig(
@@ -92,7 +93,7 @@ class PackedBody:
         )
 
     def unpacked(self, read: Callable[[str], Any]) -> dict[str, Any]:
-        """Returns the weights by Llama's names. read: returns the tensor of a name of the checkpoint."""
+        """The weights under Llama's names. read: returns the checkpoint's tensor of a name."""
         made = {"embed_tokens.weight": read("model.tok_embeddings.weight"), "norm.weight": read("model.norm.weight")}
         for name in self.shapes:
             if not name.startswith("model.layers."):
@@ -107,7 +108,7 @@ class PackedBody:
         return made
 
     def _apart(self, packed: Any) -> list[Any]:
-        """The rows of queries, keys and values."""
+        """The rows of the queries, keys and values."""
         shared = self.heads // self.keys
         rows = packed.reshape(self.keys, shared + 2, self.wide, *packed.shape[1:])
         parts = (rows[:, :shared], rows[:, shared], rows[:, shared + 1])
@@ -115,8 +116,8 @@ class PackedBody:
 
 
 def packed_body(fields: ConfigFields) -> PackedBody:
-    """The body that a config.json of InternLM2 describes. Raises Failure (`loading`) for one that a Llama computes
-    otherwise, and for sizes that are not stated as whole numbers or do not go together."""
+    """The body that an InternLM2 config.json describes. Raises Failure (`loading`) for one that a Llama would compute
+    differently, and for sizes that are not whole numbers or do not fit together."""
     where, config = fields.where, fields.config
     hidden, heads = fields.hidden, fields.whole("num_attention_heads")
     keys = heads if config.get("num_key_value_heads") is None else fields.whole("num_key_value_heads")
@@ -153,8 +154,8 @@ def packed_body(fields: ConfigFields) -> PackedBody:
 
 
 def _check_positions(fields: ConfigFields) -> None:
-    """Raises Failure for a scaling of positions other than the dynamic one, which begins behind
-    `max_position_embeddings`: no text is read that far, as its number would depend on the longest of its batch."""
+    """Raises Failure for any scaling of positions but the dynamic one, which begins after `max_position_embeddings`. No
+    text is read that far: its number would depend on the longest text of its batch."""
     scaling = fields.config.get("rope_scaling")
     if scaling is None and "rope_parameters" not in fields.config:
         return

@@ -1,4 +1,4 @@
-"""Continuous batching over transformers' ordinary cache: a batch, padded on the left, which samples join and leave."""
+"""Continuous batching over transformers' ordinary cache: a left-padded batch that samples join and leave."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from rewarden_models.sample import Sample
 from rewarden_models.sampling import choose
 
 _PLAIN = frozenset({"full_attention", "sliding_attention", "chunked_attention"})
-"""Kinds of layers of which all that is to be kept are keys and values, one for each token."""
+"""Kinds of layers that keep nothing but keys and values, one of each per token."""
 
 
 class PaddedBatch:
-    """Samples that are written together. Used on one thread.
+    """Samples that are generated together. Used on one thread.
 
-    chunk: tokens of a prompt that are read in one step at most, so that a step is bounded.
+    chunk: the most prompt tokens that one step reads, so that steps are bounded.
     """
 
     def __init__(self, model: Any, chunk: int) -> None:
@@ -32,25 +32,25 @@ class PaddedBatch:
         self._chunk = chunk
         self._last_only = "logits_to_keep" in inspect.signature(model.forward).parameters
         self._rows: list[Sample] = []
-        self._lengths: list[int] = []  # tokens of each row that are in the cache, which is as wide as the longest
-        self._shifts: list[int] = []  # what is added to a row's positions: images may count as fewer than their tokens
+        self._lengths: list[int] = []  # each row's tokens in the cache, which is as wide as the longest
+        self._shifts: list[int] = []  # added to a row's positions: an image may take fewer positions than tokens
         self._cache: Any = None
-        self._axes = 1  # rows of a position, 3 for models that tell time, height and width apart
+        self._axes = 1  # axes of a position: 3 for models that separate time, height and width
         self._waiting: list[list[Sample]] = []
         self._reading: _Reading | None = None
 
     @property
     def samples(self) -> list[Sample]:
-        """All that are here, whether their prompts are read or not."""
+        """All samples of the batch, whether or not their prompts have been read."""
         unread = [sample for group in self._waiting for sample in group]
         return self._rows + (self._reading.samples if self._reading else []) + unread
 
     def take(self, samples: Sequence[Sample]) -> None:
-        """Write these too, which have the same to read; it is read once."""
+        """Add samples with the same prompt, which is read once."""
         self._waiting.append(list(samples))
 
     def drop(self, gone: Sequence[Sample]) -> None:
-        """Go on without these."""
+        """Remove these samples."""
         out = set(map(id, gone))
         self._waiting = [left for group in self._waiting if (left := [item for item in group if id(item) not in out])]
         if self._reading is not None:
@@ -60,14 +60,15 @@ class PaddedBatch:
         self._keep([at for at, item in enumerate(self._rows) if id(item) not in out])
 
     def forget(self) -> list[Sample]:
-        """Give up the cache and all samples, which are returned; they can be taken again, and go on."""
+        """Drop the cache and all samples. Returns the samples, which can be added again and will continue."""
         left = self.samples
         self._rows, self._lengths, self._shifts, self._cache = [], [], [], None
         self._waiting, self._reading = [], None
         return left
 
     def step(self) -> list[Sample]:
-        """One token more for each sample whose prompt is read, and one piece of prompts. Returns those that ended."""
+        """Generate one token for each sample whose prompt has been read, and read a piece of the prompts. Returns the
+        samples that ended."""
         with torch.inference_mode():
             return self._step()
 
@@ -96,12 +97,12 @@ class PaddedBatch:
         _continue(self._rows, logits)
 
     def _read(self, budget: int) -> int:
-        """Read at most so many tokens of a prompt. Returns how many it was."""
+        """Read at most `budget` tokens of a prompt. Returns how many were read."""
         if self._reading is None:
             self._reading = _Reading(self._waiting.pop(0))
         reading = self._reading
         ids, first, pixels = reading.ids, reading.done, reading.samples[0].pixels
-        # The whole of it where there are images: what stands for one is not to be cut.
+        # A prompt with images is read in one piece: an image's tokens must not be split.
         upto = len(ids) if pixels else min(len(ids), first + budget)
         places = None if pixels else torch.arange(first, upto)[None, :]
         more = {name: self._placed(value) for name, value in (pixels or {}).items()}
@@ -113,7 +114,7 @@ class PaddedBatch:
         return upto - first
 
     def _placed(self, value: Any) -> Any:
-        """A tensor of images where and as the model takes it."""
+        """An image tensor on the model's device, floating-point ones in its dtype."""
         kind = self._model.dtype if value.is_floating_point() else value.dtype
         return value.to(self._model.device, kind)
 
@@ -132,7 +133,7 @@ class PaddedBatch:
         return made.logits[:, -1, :].float()
 
     def _join(self, reading: _Reading, logits: Any) -> None:
-        """A prompt has been read: its samples get their first token, and a row each if they go on."""
+        """Add the samples of a prompt that has been read: each gets its first token and a row."""
         samples, shift = reading.samples, 0
         deltas = getattr(getattr(self._model, "model", None), "rope_deltas", None)
         if reading.samples[0].pixels and deltas is not None:
@@ -142,7 +143,7 @@ class PaddedBatch:
         old = max(self._lengths, default=0)
         for at, layer in enumerate(reading.cache.layers):
             mine = self._cache.layers[at] if self._rows else None
-            if not layer.is_initialized:  # it uses another layer's
+            if not layer.is_initialized:  # it shares another layer's cache
                 continue
             for name in ("keys", "values"):
                 new = getattr(layer, name).expand(count, -1, -1, -1)
@@ -156,7 +157,7 @@ class PaddedBatch:
         self._shifts += [shift] * count
 
     def _keep(self, rows: list[int]) -> None:
-        """Only these rows; and no column that is padding in all of them."""
+        """Keep only these rows, and no column that is padding in all of them."""
         if len(rows) == len(self._rows):
             return
         before = max(self._lengths)
@@ -176,7 +177,7 @@ class PaddedBatch:
 
 
 class _Reading:
-    """A prompt of which a part has been read."""
+    """A prompt that has been read in part."""
 
     def __init__(self, samples: list[Sample]) -> None:
         self.samples = samples
@@ -186,12 +187,12 @@ class _Reading:
 
 
 def _padded(state: Any, width: int) -> Any:
-    """Keys or values [rows, heads, tokens, size], padded on the left."""
+    """Keys or values [rows, heads, tokens, size], left-padded to `width`."""
     return torch.nn.functional.pad(state, (0, 0, width - state.shape[2], 0))
 
 
 def _continue(samples: Sequence[Sample], logits: Any) -> None:
-    """The next token of each; one for which the model gives what is not a number fails."""
+    """Give each sample its next token; a sample whose logits are not finite fails."""
     sound = torch.isfinite(logits.amax(dim=-1)).tolist()
     if all(sample.task.temperature <= 0 for sample in samples):
         tokens = logits.argmax(dim=-1)

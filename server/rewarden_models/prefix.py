@@ -1,4 +1,4 @@
-"""The beginnings that rows of a batch have in common, as a tree: a piece is computed once for all below it."""
+"""The prefixes that the rows of a batch share, as a tree: each piece is computed once for all rows below it."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from itertools import pairwise
 from rewarden_models.overhead import CPU
 
 SHORTEST = 32
-"""Tokens of a beginning that is worth a pass of its own."""
+"""The shortest prefix, in tokens, that is worth a pass of its own."""
 
 LEVELS = 3
-"""Pieces behind one another: what a group shares, what choices of one of its rows share, and one more."""
+"""Nested pieces: the prefix of a group, that of the choices of one of its rows, and one more."""
 
 
 @dataclass(slots=True)
 class Piece:
-    """Tokens `begin` to `end` of row `of`, which all rows below have too. rows: those that go on by themselves from
-    `end`; parts: those that share more. A tree's root is empty where nothing is shared by all."""
+    """Tokens `begin` to `end` of row `of`, which all rows below share. rows: those that continue alone from `end`;
+    parts: pieces that share more. The root of a tree is empty if not all rows share a prefix."""
 
     begin: int
     end: int
@@ -27,17 +27,17 @@ class Piece:
     parts: list[Piece] = field(default_factory=list)
 
     def below(self) -> list[int]:
-        """All rows that begin so."""
+        """All rows that begin with this piece."""
         return self.rows + [row for part in self.parts for row in part.below()]
 
     def tokens(self, lengths: Sequence[int]) -> int:
-        """Tokens that are computed, padding not included."""
+        """The number of tokens computed, not counting padding."""
         own = self.end - self.begin + sum(lengths[row] - self.end for row in self.rows)
         return own + sum(part.tokens(lengths) for part in self.parts)
 
 
 def common(one: Sequence[int], other: Sequence[int], start: int = 0) -> int:
-    """Returns how many first ids are the same; the first `start` are known to be. Compares slices, so that the work is
+    """The number of leading ids that are equal; the first `start` are known to be. Compares slices, so the work is done
     in C.
     """
     low, high = start, min(len(one), len(other))
@@ -51,8 +51,8 @@ def common(one: Sequence[int], other: Sequence[int], start: int = 0) -> int:
 
 
 def plan(rows: Sequence[list[int]], overhead: int = CPU) -> Piece:
-    """The tree of rows (token ids), pieces where they pay: where they save more tokens than the further pass costs
-    (`overhead`). Sorting costs what comparing neighbours costs.
+    """The tree of rows (token ids), with pieces where they save more tokens than another pass costs (`overhead`). Rows
+    are sorted first, so comparing neighbours is enough.
     """
     order = sorted(range(len(rows)), key=rows.__getitem__)
     shared = [common(rows[one], rows[other]) for one, other in pairwise(order)]

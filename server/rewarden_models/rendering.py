@@ -1,6 +1,6 @@
-"""From an input to tokens: the model's own chat template or the text as it stands, harmless, and no longer than fits.
+"""From an input to tokens: through the model's own chat template or as plain text, made harmless, and cut to fit.
 
-An input that holds no control tokens and fits becomes exactly what transformers makes of it.
+An input that fits and contains no control tokens becomes exactly what transformers would make of it.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from rewarden_models.images import Pixels, extract_images, insert_images
 from rewarden_verifiers.inference import Fit, Input
 
 DENSE = 64
-"""Characters that a token has at most, but for runs of blanks: what has more than `context` times so many is not
-tokenised whole. Its tokens are then counted in its beginning, and taken to be as dense in the rest."""
+"""The most characters that a token is assumed to have, apart from runs of blanks. A text of more than `context` times
+as many is not tokenised whole: the tokens of its beginning are counted, and the rest is taken to be as dense."""
 
 
 _BLANKS = re.compile(r"\s{64,}")
@@ -27,12 +27,12 @@ _BLANKS = re.compile(r"\s{64,}")
 
 @dataclass(slots=True)
 class Read:
-    """An input in the form that a model reads.
+    """An input as a model reads it.
 
-    ids: tokens, never none. types: see `Row`. places: where in the rendered text each token's characters are, from and
-    to; None for tokens that a tokenizer adds by itself. length: of that text. tail: what comes after the input, at the
-    end of the text, as it was rendered. truncated: some of the input was dropped; neutralised: control tokens in it
-    were made harmless. pixels: of its images; their tokens are in `ids`, and stand nowhere in the text.
+    ids: tokens, at least one. types: see `Row`. places: the start and end of each token's characters in the rendered
+    text; None for tokens that the tokenizer adds. length: of that text. tail: what follows the input at the end of the
+    text, as rendered. truncated: part of the input was dropped; neutralised: control tokens in it were made harmless.
+    pixels: of its images; their tokens are in `ids` but have no place in the text.
     """
 
     ids: list[int]
@@ -45,10 +45,10 @@ class Read:
     pixels: Pixels | None = None
 
     def positions(self, characters: Sequence[int]) -> list[tuple[int, int]]:
-        """Of each of these places in the text the first and the last token that hold it: a character may be several
-        tokens. Raises Failure for what no token holds."""
+        """For each of these places in the text, the first and last token that hold it: a character may be several
+        tokens. Raises Failure if no token holds one."""
         shown = [(position, place) for position, place in enumerate(self.places) if place is not None]
-        # A token reaches from the end of that before it: some tokenizers leave blanks out of their places.
+        # A token extends from the end of the one before: some tokenizers leave blanks out of their places.
         ends = list(accumulate((place[1] for _, place in shown), max))
         found = []
         for character in characters:
@@ -61,12 +61,12 @@ class Read:
         return found
 
     def free(self, upto: int | None) -> list[int]:
-        """Positions of tokens that may be dropped: none that a tokenizer added, and none of what comes after (from this
-        character of the text)."""
+        """Positions of tokens that may be dropped: those that the tokenizer did not add and that end by `upto`, the
+        character where the tail begins."""
         return [at for at, place in enumerate(self.places) if place is not None and (upto is None or place[1] <= upto)]
 
     def drop(self, positions: Sequence[int]) -> None:
-        """Go on without these tokens."""
+        """Drop these tokens."""
         gone = set(positions)
         kept = [position for position in range(len(self.ids)) if position not in gone]
         self.ids = [self.ids[position] for position in kept]
@@ -76,8 +76,8 @@ class Read:
 
 
 class Reader:
-    """A reader of inputs with one tokenizer, and with a processor where the model sees. embeddings: how many tokens the
-    model knows; None: all. marks: see `ControlTokens`. Thread-safe: once made it changes neither."""
+    """Reads inputs with one tokenizer, and with a processor if it is a vision model. embeddings: how many tokens the
+    model knows; None: all. marks: see `ControlTokens`. Thread-safe: it changes neither once it has been created."""
 
     def __init__(
         self, tokenizer: Any, processor: Any = None, embeddings: int | None = None, marks: Sequence[str] = ()
@@ -85,7 +85,7 @@ class Reader:
         backend = getattr(tokenizer, "backend_tokenizer", None)
         if backend is None:
             raise Failure("loading", f"{type(tokenizer).__name__} does not report the positions of its tokens")
-        # A folder may say that all texts are cut and filled up to a length; the length is ours to choose.
+        # A folder may configure truncation and padding of all texts; the length is ours to choose.
         backend.no_truncation()
         backend.no_padding()
         self._tokenizer = tokenizer
@@ -97,18 +97,19 @@ class Reader:
         self.controls = ControlTokens(tokenizer, embeddings, marks)
         made = backend.encode("a", add_special_tokens=False).tokens
         self._blank = bool(made) and made[0].startswith("▁")
-        """It puts a blank before all text, also what only goes on with another."""
+        """True if the tokenizer puts a blank before every text, even one that continues another."""
 
     def count(self, text: str, context: int) -> int:
-        """Tokens of a text alone; estimated where it is far too long for the context."""
+        """The number of tokens of a text alone; an estimate if it is far too long for the context."""
         part = text[: context * DENSE]
         tokens = len(self._backend.encode(part, add_special_tokens=False).ids)
         return tokens if len(part) == len(text) else max(context + 1, tokens * len(text) // len(part))
 
     def appended(self, text: str) -> tuple[list[int], list[str]]:
-        """A text that goes on with an input: its tokens, apart from those of the input, so that what siblings share
-        stays the same, and the text of each, which together are the text. Raises Failure for what has no tokens."""
-        lead = "\n" if self._blank else ""  # a line's end joins no token behind it
+        """The tokens of a text that continues an input, and the text of each token; joined, these give the text. It is
+        tokenised separately, so that the prefix that siblings share stays the same. Raises Failure if it has no tokens.
+        """
+        lead = "\n" if self._blank else ""  # a line break never merges into the token after it
         made = self._backend.encode(lead + text, add_special_tokens=False)
         ids, ends = [], []
         for number, (start, end) in zip(made.ids, made.offsets, strict=True):
@@ -117,7 +118,7 @@ class Reader:
                 ends.append(end - len(lead))
         if not ids:
             raise Failure("invalid", "a continuation of the input has no tokens")
-        # Bytes of one character have all its place: their text is with the first of them.
+        # The bytes of one character all have its offsets: the first of them gets the text.
         pieces, before = [], 0
         for end in (*ends[:-1], len(text)):
             upto = max(before, end)
@@ -126,11 +127,11 @@ class Reader:
         return ids, pieces
 
     def read(self, item: Input, context: int, room: int = 0, tail: Sequence[str] = (), follows: str = "") -> Read:
-        """The tokens of an input, with `tail` after it, so that `room` more fit into the context.
+        """The tokens of an input followed by `tail`, leaving `room` for more tokens within the context.
 
-        The tail is tokenised with the input, as one text, and is never cut into. An input with images is never cut.
-        follows: the text that the room is for, where it is one, harmless: what the candidate has of it is the
-        candidate's. Raises Failure: `invalid` for what cannot be rendered or has nothing in it, `unsupported`,
+        The tail is tokenised together with the input, as one text, and is never cut. An input with images is never cut.
+        follows: the harmless text that the room is for, if any; whatever of the candidate it contains counts as the
+        candidate's. Raises Failure: `invalid` for an input that cannot be rendered or is empty, `unsupported`,
         `too_long`.
         """
         text, pair, images, changed = self._texts(item)
@@ -160,10 +161,10 @@ class Reader:
         return made
 
     def read_marked(self, texts: Sequence[tuple[str, int, str]], item: Input, context: int) -> Read:
-        """The tokens of a prompt and two texts, each behind its mark, and each with what the tokenizer adds to a text.
+        """The tokens of a prompt and two texts, each after its mark and with whatever the tokenizer adds to a text.
 
-        texts: each mark, its token, and the text. item: what of them is the candidate's, and how they are made to fit:
-        the prompt gives way first, to three fifths of the context, and the others share equally what it leaves. Raises
+        texts: each mark, its token, and the text. item: the candidate's part of them, and how to make them fit: the
+        prompt is cut first, to three fifths of the context, and the other two share the remainder equally. Raises
         Failure: `invalid`, `too_long`.
         """
         safe = [self._harmless(text) for *_, text in texts]
@@ -178,7 +179,7 @@ class Reader:
             part = self._made(mark + shown, None, [], chat=False)
             part.neutralised = changed
             if number not in part.ids:
-                # Attack: a text that begins with an accent joins it to the mark, which is then no mark.
+                # Attack: a text that begins with an accent joins it to the mark, which is then no longer a mark.
                 part = self._made(f"{mark} {shown}", None, [], chat=False)
                 part.neutralised = True
             if part.ids.count(number) != 1:
@@ -196,7 +197,7 @@ class Reader:
         return Read(
             [one for part in parts for one in part.ids],
             [0 for part in parts for _ in part.ids],
-            [None for part in parts for _ in part.ids],  # they stand in no one text
+            [None for part in parts for _ in part.ids],  # the tokens belong to several texts
             0,
             [],
             truncated=any(part.truncated for part in parts),
@@ -204,7 +205,7 @@ class Reader:
         )
 
     def _texts(self, item: Input) -> tuple[str, str | None, list[Any], bool]:
-        """Text, pair and images of an input, harmless, and whether they had to be made so."""
+        """Text, pair and images of an input, made harmless, and whether that changed anything."""
         if (item.messages is None) == (item.text is None):
             raise Failure("invalid", "an input has either messages or a text")
         if item.messages is not None:
@@ -223,7 +224,7 @@ class Reader:
             None if special else place for place, special in zip(made.offsets, made.special_tokens_mask, strict=True)
         ]
         if chat and places and made.ids[0] == self._tokenizer.bos_token_id:
-            places[0] = None  # a template writes by itself what a tokenizer adds to texts
+            places[0] = None  # a template writes itself what a tokenizer adds to plain text
         return Read(list(made.ids), list(made.type_ids), places, len(text), tail)
 
     def _place(self, made: Read, images: list[Any]) -> None:
@@ -252,8 +253,8 @@ class Reader:
         except Failure:
             if not going_on or len(safe) < 2:
                 raise
-            # Some templates write an assistant's turn anew (a thought is taken off), and the turn is then not found in
-            # what they wrote. What the policy wrote comes after the beginning of its turn.
+            # Some templates rewrite an assistant's turn (they remove a thought), and the turn is then not found in
+            # their output. So the policy's text is appended to the beginning of its turn.
             text = self._templated(safe[:-1], begin=True) + _text_of(safe[-1]["content"])
         return text, None, images, safe != messages
 
@@ -264,23 +265,23 @@ class Reader:
                     messages, tokenize=False, add_generation_prompt=begin, continue_final_message=going_on
                 )
             )
-        except Exception as error:  # noqa: BLE001  # a template is a program, and refuses as it likes
-            # Only what a template says itself: other errors quote the chat.
+        except Exception as error:  # noqa: BLE001  # a template is a program and may raise anything
+            # Quote only the template's own errors: others quote the chat.
             said = f": {error}" if type(error).__name__ == "TemplateError" else ""
             raise Failure("invalid", f"the model's chat template rejects these messages{said}") from None
 
     def _far_too_long(self, item: Input, whole: str, context: int, room: int, follows: str) -> Failure:
-        """Of a text whose tokens are estimated. How dense the candidate is says nothing about the rest, which may well
-        fit: that is counted by itself."""
+        """The failure for a text whose tokens are estimated. The candidate's density says nothing about the rest, which
+        may well fit, so the rest is counted separately."""
         candidate = self._own(item)
         bare = candidate.strip()
         if candidate and candidate in follows:
             return self._too_long(item, self.count(whole, context), context, room, follows)
         if candidate and candidate in whole:
             rest = self.count(whole.replace(candidate, "", 1), context)
-        elif bare and bare in whole:  # templates strip messages; what blanks are left are the candidate's
+        elif bare and bare in whole:  # templates strip messages; the blanks that remain are the candidate's
             rest = self.count(_BLANKS.sub(" ", whole.replace(bare, "", 1)), context)
-        else:  # it is there in parts, or as the template writes it; what is not its stands before it, mostly
+        else:  # it is in the text in parts or as rewritten by the template; the rest mostly comes before it
             others = whole[: max(len(whole) - len(candidate), 0)]
             rest = min(self.count(others, context), self.count(whole, context))
         return self._too_long(item, rest + self.count(candidate, context), context, room, follows)
@@ -303,20 +304,18 @@ class Reader:
         )
 
     def _own(self, item: Input) -> str:
-        """Returns what the policy wrote, as it is read: control tokens that are taken apart are many tokens, not
-        one.
-        """
+        """The policy's text as it is read: a control token that is broken apart is many tokens, not one."""
         return self.controls.harmless(item.candidate.encode("utf-8", "replace").decode())
 
 
 def _dropped(free: list[int], excess: int, fit: Fit) -> list[int]:
-    """The positions that are dropped, so many of those that may be."""
+    """The positions to drop: `excess` of those that may be dropped."""
     first = 0 if fit == "left" else (len(free) - excess + 1) // 2
     return free[first : first + excess]
 
 
 def _fit(part: Read, limit: int, fit: Fit) -> None:
-    """Drop what is beyond the limit. Raises Failure if the tokens that cannot be dropped are more."""
+    """Drop what exceeds the limit. Raises Failure if the tokens that must stay exceed it by themselves."""
     excess = len(part.ids) - limit
     if excess > 0:
         free = part.free(None)
@@ -326,7 +325,7 @@ def _fit(part: Read, limit: int, fit: Fit) -> None:
 
 
 def _shortened(text: str, limit: int, fit: Fit) -> str:
-    """A text of which only so much is left as has a chance to be read, so that tokenising it is quick."""
+    """A text cut to what has a chance of being read, so that tokenising it is quick."""
     most = limit * DENSE
     if len(text) <= most:
         return text
@@ -334,7 +333,7 @@ def _shortened(text: str, limit: int, fit: Fit) -> str:
 
 
 def _checked(message: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Raises Failure for what is not a message."""
+    """The message, if it is one. Raises Failure otherwise."""
     if not isinstance(message.get("role"), str):
         raise Failure("invalid", "a message has no role")
     content = message.get("content")
@@ -345,7 +344,7 @@ def _checked(message: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _message(message: Mapping[str, Any], in_parts: bool) -> dict[str, Any]:
-    """A message as the template takes it: its content as parts, or its parts of text as one text."""
+    """A message in the form that the template takes: its content as parts, or its text parts joined."""
     made = dict(message)
     content: Any = made.get("content")
     if isinstance(content, (list, tuple)) and any(part.get("type") not in ("text", "image") for part in content):
@@ -360,16 +359,16 @@ def _message(message: Mapping[str, Any], in_parts: bool) -> dict[str, Any]:
 
 
 def _text_of(content: Any) -> str:
-    """All text of a content as the template takes it."""
+    """All text in a message's content, in the form that the template takes."""
     return content if isinstance(content, str) else "".join(str(part.get("text", "")) for part in content or ())
 
 
 def _takes_parts(tokenizer: Any) -> bool:
-    """Returns whether a chat template of a model that sees takes content as parts. Of those that take nothing else some
-    pass over a plain text without a word.
+    """Returns whether a vision model's chat template takes content as parts. Some templates that take nothing else
+    silently skip plain text.
     """
     probe = [{"role": "user", "content": [{"type": "text", "text": "probe"}]}]
     try:
         return "probe" in tokenizer.apply_chat_template(probe, tokenize=False)
-    except Exception:  # noqa: BLE001  # a template is a program, and fails as it likes
+    except Exception:  # noqa: BLE001  # a template is a program and may raise anything
         return False

@@ -1,4 +1,4 @@
-"""The check that the memory of a model's device has room for other weights beside its own."""
+"""The check that a model's device has room for other weights next to the current ones."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from rewarden_models.memory import available, on_gpu
 from rewarden_models.weights import weights_in
 
 _FLOATS = ("F64", "F32", "F16", "BF16")
-"""The weights that are converted to the model's dtype when they are loaded."""
+"""The dtypes of weights that are converted to the model's dtype at loading."""
 
 
 def fits_beside(name: str, before: ModelEndpoint, settings: ModelEndpoint) -> bool:
-    """Returns whether the device can hold the weights of `settings` in addition to those of `before`. True where that
-    is not known, and for another engine, which keeps the weights itself.
+    """Returns whether the device can hold the weights of `settings` in addition to those of `before`. True if that is
+    not known, and for another engine, which keeps the weights itself.
 
-    Raises Failure (`memory`) if they do not fit even in the place of the others: to run out of memory would cost the
+    Raises Failure (`memory`) if they would not fit even in place of the old ones: running out of memory would cost the
     model that works.
     """
     free = available(settings.device) if settings.backend == "own" else None
@@ -40,7 +40,7 @@ def fits_beside(name: str, before: ModelEndpoint, settings: ModelEndpoint) -> bo
 
 
 def _bytes(settings: ModelEndpoint) -> int:
-    """Bytes that the weights in a local place take once they are loaded."""
+    """Bytes that the weights in a local folder or file take once they are loaded."""
     size = 4 if settings.dtype == "float32" or (settings.dtype == "auto" and not on_gpu(settings.device)) else 2
     places = [Path(model) for model in (settings.model, settings.base) if model is not None]
     files = [file for place in places for file in ([place] if place.is_file() else place.glob("*.safetensors"))]
@@ -51,7 +51,7 @@ def _bytes_of(file: Path, size: int) -> int:
     """size: bytes of a floating-point number."""
     try:
         weights = weights_in(file).values()
-    except Failure:  # loading names what is wrong with it
+    except Failure:  # loading will report the problem
         return file.stat().st_size
     floats = sum(math.prod(weight.shape) for weight in weights if weight.dtype in _FLOATS)
     return floats * size + sum(math.prod(weight.shape) for weight in weights if weight.dtype not in _FLOATS)

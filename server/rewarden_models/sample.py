@@ -1,4 +1,4 @@
-"""One text while it is being written: its tokens so far, what ends it, and what is forced in."""
+"""One text while it is being generated: its tokens so far, what ends it, and what is forced into it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from rewarden_verifiers.inference import Write, Written
 
 
 class Vocabulary:
-    """The meaning of a model's tokens for writing. ends: tokens that end a text: those of the model's generation
-    configuration and of its tokenizer."""
+    """The meaning of a model's tokens in generation. ends: tokens that end a text, from the model's configurations and
+    its tokenizer."""
 
     def __init__(self, model: Any, tokenizer: Any) -> None:
         self.tokenizer = tokenizer
@@ -25,11 +25,11 @@ class Vocabulary:
         self.special: frozenset[int] = frozenset(tokenizer.all_special_ids)
 
     def ids(self, text: str) -> list[int]:
-        """The tokens of a text that is put into what is written."""
+        """The tokens of a text that is inserted into the output."""
         return list(self.tokenizer(text, add_special_tokens=False)["input_ids"])
 
     def text(self, ids: Sequence[int], shown: frozenset[int] = frozenset()) -> str:
-        """Returns what these tokens say. Special tokens say nothing, except those of `shown`."""
+        """The text of these tokens. Special tokens are left out, except those in `shown`."""
         told = [token for token in ids if token not in self.special or token in shown]
         return str(self.tokenizer.decode(told, skip_special_tokens=False, clean_up_tokenization_spaces=False))
 
@@ -39,12 +39,12 @@ def _ids(found: int | Sequence[int] | None) -> list[int]:
 
 
 class Sample:
-    """One of a task's texts. `number`: which. `prompt`: the tokens that it continues, fewer than `context`; `pixels`:
-    of its images, see `Row`.
+    """One of a task's texts. `number`: its index. `prompt`: the tokens that it continues, fewer than `context`;
+    `pixels`: of its images, see `Row`.
 
-    `tokens`: what has been written, forced ones and the last one that ended it included. `finish` is None until it
-    ends. `problem`: why it has no text. Special tokens are left out of the text, except those that close a thought:
-    whoever reads it must see where it ends.
+    `tokens`: the output so far, including forced tokens and the one that ended it. `finish` is None until it ends.
+    `problem`: why it has no text. Special tokens are left out of the text, except those that close a thought: readers
+    must see where the thought ends.
     """
 
     def __init__(
@@ -78,11 +78,11 @@ class Sample:
         self._forced: deque[int] = deque()
         self._stops = tuple(text for text in task.stop if text)
         told = [vocabulary.ids(text) for text in self._stops]
-        # A stop text that is a special token never shows in what the tokens say.
+        # A stop text that is a special token never shows in the decoded text.
         self._ends = vocabulary.ends | {ids[0] for ids in told if len(ids) == 1 and ids[0] in vocabulary.special}
-        self._said = ""  # what may still matter for a stop text, or for the end of the thought
-        self._least = 0  # tokens from here on are decoded together: one alone may be half a letter
-        self._heard = 0  # up to here they are in `_said`
+        self._said = ""  # recent text that may be part of a stop text or of the end of the thought
+        self._least = 0  # tokens from here on are decoded together: one alone may be half a character
+        self._heard = 0  # tokens up to here are in `_said`
         self._think()
 
     @property
@@ -92,21 +92,21 @@ class Sample:
 
     @property
     def reach(self) -> int:
-        """Tokens that it will have at most."""
+        """The most tokens that it can have, including the prompt."""
         return len(self.prompt) + self._limit
 
     @property
     def forced(self) -> int | None:
-        """The next token where it is not the model's to choose."""
+        """The next token, if the model does not choose it."""
         return self._forced[0] if self._forced else None
 
     @property
     def draw(self) -> float:
-        """Returns what decides the next token, see `sampling.uniform`."""
+        """The number that decides the next token, see `sampling.uniform`."""
         return uniform(self.task.seed, self.number, len(self.tokens))
 
     def accept(self, token: int) -> None:
-        """The next token is this one; where one is forced, that one instead."""
+        """Add the next token, or the forced one in its place."""
         if self._forced:
             token = self._forced.popleft()
         self.tokens.append(token)
@@ -120,12 +120,12 @@ class Sample:
         self._think()
 
     def fail(self, problem: Failure) -> None:
-        """It ends without a text."""
+        """End without a text."""
         self.problem = problem
         self.finish = "length"
 
     def written(self) -> Written:
-        """Returns what has been written, without what stopped it."""
+        """The output, without the stop text that ended it."""
         text = self._vocabulary.text(self.tokens, self._shown)
         cut = [at for at in (text.find(stop) for stop in self._stops) if at >= 0]
         if self._stops and cut:
@@ -140,7 +140,8 @@ class Sample:
             self._forced.extend(self._close)
 
     def _hear(self) -> None:
-        """Add to `_said` what the newest tokens say, once that is whole letters, and look for what ends something."""
+        """Add the text of the newest tokens to `_said` once they form whole characters, and look for a stop text or the
+        end of the thought."""
         text = self._vocabulary.text(self.tokens[self._least :], self._shown)
         known = self._vocabulary.text(self.tokens[self._least : self._heard], self._shown)
         if len(text) <= len(known) or text.endswith("�"):

@@ -1,4 +1,4 @@
-"""The choice of the next token: the same one for the same seed, whatever else the batch holds."""
+"""The choice of the next token: the same for the same seed, whatever else is in the batch."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import torch
 
 
 def uniform(seed: int, number: int, position: int) -> float:
-    """The draw, from 0 up to but not 1, that decides the token at `position` of sample `number` of a task with this
-    seed. It depends on nothing else, so a sample that is set aside and taken up again goes on as it would have."""
+    """The draw, in [0, 1), that decides the token at `position` of sample `number` of a task with this seed. It depends
+    on nothing else, so a sample that is set aside and resumed continues as it would have."""
     made = blake2b(f"{seed}/{number}/{position}".encode(), digest_size=4).digest()
     return (int.from_bytes(made, "big") >> 8) / 2**24  # 24 bits: exact as a float32, which the device gets
 
 
 def choose(logits: Any, temperatures: Any, top_ps: Any, uniforms: Any) -> Any:
-    """One token for each row. All shapes [rows], logits [rows, vocabulary], float32.
+    """One token per row. All shapes [rows], logits [rows, vocabulary], float32.
 
-    Where the temperature is 0 the most probable token; otherwise, of the fewest tokens whose probabilities at this
-    temperature reach top_p together, that one in whose share of their sum the draw falls. Nothing here depends on
-    values, so that it can be part of a captured graph.
+    At temperature 0, the most probable token. Otherwise, take the fewest tokens whose probabilities at this temperature
+    reach top_p together; the result is the one in whose share of their sum the draw falls. Control flow does not depend
+    on values, so this can be part of a captured graph.
     """
     greedy = temperatures <= 0
     scaled = logits / torch.where(greedy, torch.ones_like(temperatures), temperatures)[:, None]

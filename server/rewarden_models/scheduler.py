@@ -1,4 +1,4 @@
-"""Rows that wait for the torch thread, and how they go through it: in batches, chosen each time that it is free."""
+"""Rows that wait for the torch thread and go through it in batches, which are chosen whenever it becomes free."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from rewarden_models.row import Output, Row
 _log = logging.getLogger(__name__)
 
 _CPU_TOKENS = 4096
-"""Tokens of a batch on a CPU at most, where larger ones are not faster, and each holds up whatever comes meanwhile."""
+"""The most tokens of a batch on a CPU. Larger batches are no faster there and delay whatever arrives meanwhile."""
 
 
 @dataclass(slots=True, eq=False)
 class _Waiting:
-    """A row, with those who wait for its output: several, where equal rows were asked for."""
+    """A row and the futures that wait for its output: several if equal rows were requested."""
 
     row: Row
     forward: Forward
@@ -41,8 +41,8 @@ class _Waiting:
 
 @dataclass(slots=True)
 class Counts:
-    """Since the start. batches; busy_s: seconds of computing; ooms: batches that did not fit into memory; splits:
-    batches that were done in parts since they failed; equal: rows that were answered with another's output."""
+    """Totals since the start. batches; busy_s: seconds of computing; ooms: batches that did not fit into memory;
+    splits: batches that were repeated in parts after a failure; equal: rows that shared the output of an equal one."""
 
     batches: int = 0
     busy_s: float = 0.0
@@ -52,10 +52,10 @@ class Counts:
 
 
 class Scheduler:
-    """Runs rows of one model. Made and used on one loop; computes on `thread`.
+    """Runs rows of one model. Created and used on one event loop; computes on `thread`.
 
-    tokens: of a batch, see `Budget`. latency_s: how long a batch that is not full waits for more while the thread has
-    nothing else to do. share: whether siblings' beginnings are computed once.
+    tokens: of a batch, see `Budget`. latency_s: how long an incomplete batch waits for more rows while the thread is
+    idle. share: whether the prefixes of siblings are computed once.
     """
 
     def __init__(self, thread: Executor, *, tokens: int, latency_s: float, share: bool, on_cpu: bool) -> None:
@@ -72,8 +72,9 @@ class Scheduler:
         self._closed = False
 
     async def run(self, forward: Forward, rows: Sequence[Row]) -> list[Output]:
-        """Outputs of these rows, once all are there. Raises Failure: `memory` for a row that does not fit even alone,
-        `not_finite`, `failed`, `stopped`. Who is cancelled leaves; rows that nobody waits for are not begun."""
+        """The outputs of these rows, once all are there. Raises Failure: `memory` for a row that does not fit even
+        alone, `not_finite`, `failed`, `stopped`. A cancelled caller's rows are not started unless someone else waits
+        for them."""
         if self._closed:
             raise Failure("stopped", "the model's process is stopping")
         futures = [self._put(forward, row) for row in rows]
@@ -83,10 +84,10 @@ class Scheduler:
             for future in futures:
                 future.cancel()
                 if future.done() and not future.cancelled():
-                    future.exception()  # of several failures one is raised; the others are no surprise
+                    future.exception()  # only one of several failures is raised; mark the others as retrieved
 
     def close(self) -> None:
-        """Let all that waits fail with `stopped`."""
+        """Fail everything that waits with `stopped`."""
         self._closed = True
         self._drop(Failure("stopped", "the model's process is stopping"))
         if self._running is not None:
@@ -125,21 +126,21 @@ class Scheduler:
         return future
 
     async def _work(self) -> None:
-        """Batch after batch, until nothing waits."""
+        """Run batch after batch until nothing waits."""
         try:
             while self._waiting:
                 await self._gather()
                 if self._waiting:
                     await self._batch()
-        except Exception:  # noqa: BLE001 - a defect here must leave nobody waiting for ever
+        except Exception:  # noqa: BLE001 - a defect here must not leave anyone waiting forever
             _log.exception("rows could not be batched")
             self._drop(Failure("failed", "the model's process failed to make a batch"))
         finally:
             self._running = None
 
     async def _gather(self) -> None:
-        """Wait for more rows, until there is a full batch or the oldest has waited long enough. Those that waited for
-        the thread have done so already."""
+        """Wait for more rows until a batch is full or the oldest row has waited long enough. Time spent waiting for the
+        thread counts."""
         while self._waiting and self._tokens < self._budget.tokens:
             left = self._waiting[0].since + self._latency_s - time.monotonic()
             if left <= 0:
@@ -165,7 +166,7 @@ class Scheduler:
         self._tokens = sum(len(entry.ids) for entry in left)
 
     async def _batch(self) -> None:
-        # Rows of tasks from before a swap go through the weights that they were made for.
+        # Tasks from before a swap go through the weights that they were prepared for.
         forward = self._waiting[0].forward
         if not forward.measured:
             await asyncio.get_running_loop().run_in_executor(self._thread, forward.measure, self._budget.tokens)
@@ -176,7 +177,7 @@ class Scheduler:
         work = asyncio.get_running_loop().run_in_executor(self._thread, self._compute, forward, chosen)
         try:
             results = await asyncio.shield(work)
-        except Exception as error:  # noqa: BLE001 - those who wait must hear of it, whatever it is
+        except Exception as error:  # noqa: BLE001 - waiting callers must get an answer, whatever it is
             _log.exception("a batch failed outside the model")
             results = [Failure("failed", f"the model's process failed: {type(error).__name__}")] * len(chosen)
         except asyncio.CancelledError:
@@ -201,8 +202,8 @@ class Scheduler:
         return results
 
     def _attempt(self, forward: Forward, rows: Sequence[Row]) -> list[Output | Failure]:
-        """Outputs, or what became of each row. A batch that does not fit is halved; one that fails otherwise is done
-        row by row, so that one bad row costs no other."""
+        """The output of each row, or its failure. A batch that does not fit is halved; one that fails otherwise is run
+        row by row, so that a bad row costs no other."""
         try:
             shared = self._share and len(rows) > 1 and not any(row.pixels for row in rows)
             tree = plan([row.ids for row in rows], forward.overhead) if shared else None
@@ -216,7 +217,7 @@ class Scheduler:
                 output if finite(output) else Failure("not_finite", "the model's output is not a finite number")
                 for output in outputs
             ]
-        # Outside of the except clause: the exception's traceback holds the failed batch's tensors.
+        # Not in the except clause: the exception's traceback holds the failed batch's tensors.
         if lost:
             end_process()
             return [Failure("stopped", f"the device was lost: {said}")] * len(rows)
@@ -251,5 +252,5 @@ def _key(row: Row) -> tuple[object, ...]:
 def _fail(entry: _Waiting, failure: Failure) -> None:
     for future in entry.waiters:
         if not future.done():
-            # Each its own: a raised exception gathers the tracebacks of all who raise it.
+            # Each waiter gets its own: a raised exception collects the tracebacks of everyone who raises it.
             future.set_exception(Failure(failure.kind, failure.message, **failure.details))

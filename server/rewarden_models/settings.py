@@ -14,7 +14,7 @@ from rewarden_models.endpoint import ModelEndpoint
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """The source of weights that were swapped in; see `ModelEndpoint` for both."""
+    """The source of swapped-in weights; see `ModelEndpoint` for both fields."""
 
     model: str
     revision: str | None = None
@@ -22,10 +22,10 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessSettings:
-    """models: that it has, by name. swapped: of those whose weights were swapped in a process before this one, where
-    the weights now are: a process that is lost in the middle of a training must not bring the first ones back. key_env:
-    the environment variable that holds the key which callers must show; none: whoever reaches it may ask.
-    max_body_bytes: of one request; images count."""
+    """models: the process's models, by name. swapped: where the weights of a model now are, if they were swapped in an
+    earlier process: when a process is lost in the middle of training, the original weights must not come back. key_env:
+    the environment variable with the key that callers must show; None: anyone who can connect may use it.
+    max_body_bytes: of one request, including images."""
 
     models: Mapping[str, ModelEndpoint] = field(default_factory=dict)
     swapped: Mapping[str, Place] = field(default_factory=dict)
@@ -34,7 +34,7 @@ class ProcessSettings:
 
 
 def settings_to_json(settings: ProcessSettings) -> str:
-    """For a command line, which everybody on the machine can read: keys are left out."""
+    """The settings for a command line. Everyone on the machine can read that, so keys are left out."""
     told = asdict(settings)
     for model in told["models"].values():
         del model["api_key"]
@@ -42,7 +42,7 @@ def settings_to_json(settings: ProcessSettings) -> str:
 
 
 def settings_from_json(text: str) -> ProcessSettings:
-    """Raises ValueError, naming what is wrong, for anything else than what `settings_to_json` makes."""
+    """Raises ValueError, naming the problem, for anything but the output of `settings_to_json`."""
     try:
         given: Any = msgspec.json.decode(text)
         known = ProcessSettings.__dataclass_fields__

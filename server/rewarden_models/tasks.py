@@ -1,4 +1,4 @@
-"""From a task to rows that a model reads, and from their outputs to the task's result. Pure; any thread may do it."""
+"""From a task to the rows that a model reads, and from their outputs to the task's result. Pure; runs on any thread."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ from rewarden_verifiers.inference import (
 
 @dataclass(slots=True)
 class Prepared:
-    """A task that is ready to be computed.
+    """A task that is ready to run.
 
-    rows: what is to go through the model; of a Write task the one row that it continues. facts: of its result.
-    finish: the result, made of the rows' outputs in their order, or of a Write task's texts. It raises Failure
-    (`not_finite`) for an output that is not a finite number: such a number never leaves this process.
+    rows: the rows to compute; for a Write task, the one row that it continues. facts: of its result. finish: the
+    result, from the rows' outputs in order, or from a Write task's texts. It raises Failure (`not_finite`) for an
+    output that is not a finite number: such a number never leaves this process.
     """
 
     rows: list[Row]
@@ -68,8 +68,9 @@ def prepare(loaded: Loaded, task: Task[Any]) -> Prepared:
 
 
 def _check_tokens(loaded: Loaded, row: Row) -> None:
-    """Raises Failure for a token that the tokenizer has and the model has not. Attack: a GPU that is asked for its
-    embedding fails for good, and the process dies. Beside images, models put the marks of images aside themselves."""
+    """Raises Failure for a token that the tokenizer has and the model lacks. Attack: looking up its embedding breaks
+    the GPU for good, and the process dies. With images this is not checked: models replace the image placeholders
+    themselves."""
     if loaded.embeddings is None or row.pixels is not None:
         return
     highest = max(max(ids) for ids in (row.ids, *(row.targets or ())) if ids)
@@ -137,8 +138,8 @@ def _pair(loaded: Loaded, task: Pair) -> Prepared:
 
 
 def _check_turn(loaded: Loaded, read: Read) -> None:
-    """Raises Failure if a text lacks what a gated head reads: for one that was cut because the response is too long for
-    the model, as `too_long`, so that a long response is no way to go unscored."""
+    """Raises Failure if a text lacks what a gated head reads. If it was cut because it is too long for the model, the
+    failure is `too_long`, so that a long response is no way to go unscored."""
     if turn_at(loaded.turn, read.ids) is None:
         if read.truncated:
             said = "the input was cut to fit the model, and lacks the beginning of the turn that its head reads"
@@ -152,8 +153,8 @@ def _check_turn(loaded: Loaded, read: Read) -> None:
 
 
 def _choose(loaded: Loaded, task: Choose) -> Prepared:
-    """All choices of one token are read in one row, after the input's last token; each longer one has a row of its own,
-    which begins as the others do."""
+    """All choices of a single token are read in one row, after the input's last token. Each longer choice has a row of
+    its own, with the same prefix."""
     if not task.choices or not all(task.choices) or len(set(task.choices)) < len(task.choices):
         raise Failure("invalid", "choices must be given, differ, and not be empty")
     choices = [loaded.reader.appended(choice)[0] for choice in task.choices]
@@ -179,7 +180,8 @@ def _choose(loaded: Loaded, task: Choose) -> Prepared:
 
 
 def _continued(read: Read, more: list[int]) -> Row:
-    """A row that reads how probable each of these tokens is behind all before it. The last is read nowhere."""
+    """A row that reads the log-probability of each of these tokens after all tokens before it. The last one is not fed
+    to the model."""
     first = len(read.ids) - 1
     ids = read.ids + more[:-1]
     return Row(
@@ -196,7 +198,7 @@ def _likelihood(loaded: Loaded, task: Likelihood) -> Prepared:
     text = loaded.reader.controls.harmless(task.continuation)
     more: list[int] = []
     pieces: list[str] = []
-    if len(text) > loaded.context * DENSE:  # however it is tokenised, it does not fit, and `read` says so
+    if len(text) > loaded.context * DENSE:  # it cannot fit however it is tokenised; `read` raises
         room = loaded.reader.count(text, loaded.context)
     else:
         more, pieces = loaded.reader.appended(text)
@@ -212,8 +214,8 @@ def _likelihood(loaded: Loaded, task: Likelihood) -> Prepared:
 
 
 def _rate(loaded: Loaded, task: Rate) -> Prepared:
-    """Steps and marks are tokenised with the input as one text, as those do who train such models. A mark is what the
-    caller says, and may be a control token; a step's text can contain none."""
+    """Steps and marks are tokenised with the input as one text, as they are when such models are trained. A mark comes
+    from the caller and may be a control token; a step's text cannot contain any."""
     headed = loaded.head == "token"
     if not task.steps or not task.mark:
         raise Failure("invalid", "steps and their mark must be given")
@@ -227,7 +229,7 @@ def _rate(loaded: Loaded, task: Rate) -> Prepared:
                 "invalid", f"{choice!r} is more than one token of this model; steps are rated by single tokens"
             )
     steps = [loaded.reader.controls.harmless(step) for step in task.steps]
-    loaded.reader.appended(task.mark)  # a tokenizer may pass over it
+    loaded.reader.appended(task.mark)  # raises if the tokenizer drops it
     read = loaded.reader.read(task.input, loaded.context, tail=[text for step in steps for text in (step, task.mark)])
     end = read.length - sum(map(len, read.tail))
     begins, ends = [], []
@@ -252,7 +254,7 @@ def _rate(loaded: Loaded, task: Rate) -> Prepared:
 
 
 def _write(loaded: Loaded, task: Write) -> Prepared:
-    """Half of the context at most is kept free for what is written."""
+    """At most half of the context is reserved for the generated text."""
     if task.samples < 1 or task.max_tokens < 1:
         raise Failure("invalid", "a request must be for at least one sample of at least one token")
     read = loaded.reader.read(task.input, loaded.context, room=min(task.max_tokens, loaded.context // 2))

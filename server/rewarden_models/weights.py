@@ -1,4 +1,4 @@
-"""The names and shapes of a checkpoint's weights, as its safetensors files state them; no weight itself is read."""
+"""The names and shapes of a checkpoint's weights, from the headers of its safetensors files; no weight is read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rewarden_models.failure import Failure
 from rewarden_models.folder import INDEX, Folder
 
 _HEADER_BYTES = 100_000_000
-"""The most that the format allows."""
+"""The largest header that the format allows."""
 
 _BITS = {"F64": 64, "I64": 64, "U64": 64, "F32": 32, "I32": 32, "U32": 32, "F16": 16, "BF16": 16, "I16": 16, "U16": 16}
 _EIGHT = ("BOOL", "I8", "U8")
@@ -21,21 +21,21 @@ _EIGHT = ("BOOL", "I8", "U8")
 
 @dataclass(frozen=True, slots=True)
 class Weight:
-    """A tensor of a file. dtype: as the file calls it."""
+    """A tensor in a file. dtype: as the file names it."""
 
     dtype: str
     shape: tuple[int, ...]
 
 
 def read_weights(folder: Folder) -> Mapping[str, Weight]:
-    """The weights of all files that loading reads. Raises Failure (`loading`) for a file that is damaged or cut off, a
-    weight that is in two files, and one that the index promises and no file has."""
+    """The weights of all files that loading reads. Raises Failure (`loading`) for a file that is damaged or truncated,
+    a weight that is in two files, and one that the index lists but its file lacks."""
     found: dict[str, Weight] = {}
     places: dict[str, Path] = {}
     for file in folder.weights:
         for name, weight in weights_in(file).items():
             if name in places:
-                # Whichever file is read last would win.
+                # Otherwise the file that is read last would win.
                 raise _failed(file, f"has the weight {name}, which {places[name].name} has as well; keep one of them")
             found[name], places[name] = weight, file
     index = folder.path / INDEX
@@ -47,7 +47,7 @@ def read_weights(folder: Folder) -> Mapping[str, Weight]:
 
 
 def weights_in(file: Path) -> Mapping[str, Weight]:
-    """The weights of one file. Raises Failure (`loading`) for one that is damaged or cut off."""
+    """The weights of one file. Raises Failure (`loading`) if it is damaged or truncated."""
     try:
         with file.open("rb") as opened:
             length = int.from_bytes(opened.read(8), "little")

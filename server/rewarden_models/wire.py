@@ -1,20 +1,21 @@
 """The messages between the server and a model's process: tasks, results and failures as JSON, one way each.
 
     POST /v1/work     {"model": NAME, "items": [{"id": 0, "kind": "classify", "task": {…}}, …]}
-                      NDJSON, each item's line as it ends, in any order:
+                      NDJSON, one line per item as it ends, in any order:
                       {"id": 0, "result": {…}} or {"id": 0, "error": {"kind", "message", "details"}}
-                      "call"?: a name that nobody else uses, by which items can be cancelled; those whose caller closes
-                      the connection are cancelled too
-    POST /v1/cancel   {"call": NAME, "ids": [0, …]}: each of them that has not ended does, with an error
+                      "call"?: a unique name by which items can be cancelled; if the caller closes the connection, its
+                      items are cancelled too
+    POST /v1/cancel   {"call": NAME, "ids": [0, …]}: items that have not ended do so with an error
     GET  /v1/models   {"models": {NAME: {"state": loading | ready | failed, "problem"?, "kind"?, "about"?: {…}, …}}}
-    POST /v1/models/NAME/reload   {"model"?, "revision"?}: {"about": {…}, "place": {"model", "revision"?}}, the new one
-                      and where it came from, once the swap is done
-    GET  /healthz     {"status": "alive", "loading": whether some model is}
+    POST /v1/models/NAME/reload   {"model"?, "revision"?}: {"about": {…}, "place": {"model", "revision"?}}, the
+                      new facts and the source of the weights, once the swap is done
+    GET  /healthz     {"status": "alive", "loading": whether a model is}
 
-Work for a model that loads waits for it. Where a key is set each request but the last shows it (`authorization: Bearer
-KEY`). A request that is refused as a whole has a status of 4xx and {"error": {"kind", "message", "details"}}.
+Work for a model that is loading waits for it. If a key is set, every request but the last must show it
+(`authorization: Bearer KEY`). A request that is refused as a whole gets a 4xx status and {"error": {"kind", "message",
+"details"}}.
 
-Fields are those of `rewarden_verifiers.inference`. Numbers that are not finite never cross: they are a failure.
+Fields are those of `rewarden_verifiers.inference`. Numbers that are not finite are never sent: they become failures.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def kind_of(task: Task[Any]) -> str:
 
 
 def to_wire(value: Any) -> Any:
-    """A task, a result or what is known of a model, JSON-ready; fields that are None are left out."""
+    """A task, a result or the facts about a model, JSON-ready; fields that are None are left out."""
     if is_dataclass(value):
         made = {item.name: to_wire(getattr(value, item.name)) for item in fields(value)}
         return {name: item for name, item in made.items() if item is not None}
@@ -68,7 +69,7 @@ def to_wire(value: Any) -> Any:
 
 
 def task_from_wire(kind: str, value: Any) -> Task[Any]:
-    """The task of that form. Raises InvalidSample, with the path, for what is none."""
+    """The task in that message. Raises InvalidSample, with the path, if it is not valid."""
     if kind not in TASKS:
         raise InvalidSample(f"unknown kind of task {kind!r}; known: {', '.join(TASKS)}", path="kind")
     try:
@@ -94,7 +95,7 @@ _ERRORS: Mapping[str, type[SampleError]] = {
 
 
 def error_from_wire(value: Any) -> SampleError:
-    """Returns what is raised for a failure that the model's process reports."""
+    """The exception for a failure that the model's process reports."""
     if not isinstance(value, Mapping):
         return ModelError("the model's process sent neither a result nor an error")
     kind, details = str(value.get("kind")), value.get("details")
@@ -106,5 +107,5 @@ def error_from_wire(value: Any) -> SampleError:
 
 
 def error_to_wire(kind: str, message: str, **details: Any) -> dict[str, Any]:
-    """A failure, JSON-ready; `kind` is one of those that `error_from_wire` knows."""
+    """A failure, JSON-ready; `kind` is one that `error_from_wire` knows."""
     return {"kind": kind, "message": message, "details": details}

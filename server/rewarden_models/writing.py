@@ -1,4 +1,4 @@
-"""Write tasks: many samples at once, which join and leave the running batch at every step."""
+"""Write tasks: many samples at once, which join and leave the running batch at each step."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from rewarden_models.sample import Sample, Vocabulary
 from rewarden_verifiers.inference import Write, Written
 
 _CHUNK = {"cuda": 2048, "cpu": 256}
-"""Tokens of prompts that are read in one step at most, by device: what scoring waits for."""
+"""The most prompt tokens that one step reads, by device: scoring waits that long."""
 
 _PLACES = 256
-"""Samples that are written at once at most."""
+"""The most samples that are generated at once."""
 
 _SHARE = 0.25
-"""Of the memory that is free when writing begins, what keys and values may take. They are there twice for a moment when
-a sample joins, and a machine that is out of memory says so to nobody: the kernel ends the process."""
+"""The share of the memory free at the start that keys and values may take. When a sample joins they briefly exist
+twice, and a machine that runs out of memory does not report it: the kernel kills the process."""
 
 
 class Writer:
-    """Writes with one loaded model.
+    """Generates texts with one loaded model.
 
-    `add` may be called from any thread; all else on the one that computes. Each `step` is bounded: one token for each
-    sample under way and a piece of a prompt, so that others have their turn between steps.
+    `add` may be called from any thread; everything else on the one that computes. Each `step` is bounded (one token for
+    each running sample and a piece of a prompt), so that others can run between steps.
 
-    chunk: tokens of a prompt that are read in one step. places: samples at once. room: bytes of keys and values.
+    chunk: prompt tokens that are read in one step. places: samples at once. room: bytes for keys and values.
     """
 
     def __init__(
@@ -57,12 +57,12 @@ class Writer:
         self._kept = _kept(loaded.model)
         self._lock = threading.Lock()
         self._new: deque[_Order] = deque()
-        self._orders: dict[int, _Order] = {}  # by id of each sample
+        self._orders: dict[int, _Order] = {}  # by sample id
         self._waiting: deque[Sample] = deque()
 
     def add(self, task: Write, ids: list[int], pixels: Mapping[str, Any] | None = None) -> Future[list[Written]]:
-        """Have this task done, whose input is these tokens. The future gets a text for each sample, or a Failure.
-        Cancelling it drops them at the next step."""
+        """Queue a task whose input is these tokens. The future gets a text for each sample, or a Failure. Cancelling it
+        drops the samples at the next step."""
         order = _Order(task, list(ids), pixels)
         with self._lock:
             self._new.append(order)
@@ -70,11 +70,11 @@ class Writer:
 
     @property
     def busy(self) -> bool:
-        """Returns whether there is something to do."""
+        """Returns whether there is work to do."""
         return bool(self._new or self._orders)
 
     def step(self) -> bool:
-        """Write on. Returns whether there is more to do."""
+        """Run one step. Returns whether there is more to do."""
         self._enter()
         self._forget_cancelled()
         self._admit()
@@ -90,7 +90,7 @@ class Writer:
             pass
 
     def fail(self, problem: Failure) -> None:
-        """Everything that is under way or waits fails."""
+        """Fail everything that is running or waiting."""
         self._enter()
         for order in {id(order): order for order in self._orders.values()}.values():
             self._end(order, problem)
@@ -100,7 +100,7 @@ class Writer:
         self._batch = None
 
     def status(self) -> dict[str, Any]:
-        """JSON-ready: what is written, and what waits. May be called from any thread."""
+        """JSON-ready: the samples that are running and waiting. May be called from any thread."""
         batch = self._batch
         return {
             "writing": len(batch.samples) if batch is not None else 0,
@@ -149,7 +149,7 @@ class Writer:
             self._orders.pop(name, None)
 
     def _admit(self) -> None:
-        """Give free places to those who wait, in their order; those with the same to read together."""
+        """Give free places to waiting samples, in order; those with the same tokens to read go together."""
         under_way = self._under_way()
         running, width = len(under_way), max((sample.reach for sample in under_way), default=0)
         groups: dict[tuple[Any, ...], list[Sample]] = {}
@@ -168,7 +168,7 @@ class Writer:
                     self._fail(sample, problem)
 
     def _fits(self, rows: int, width: int) -> bool:
-        """Returns whether there is memory for so many samples as wide as the widest may become."""
+        """Returns whether there is memory for `rows` samples of `width` tokens, the most that the longest may reach."""
         if self._room is None:
             self._room = int((available(str(self._model.device)) or 0) * _SHARE)
         return rows * width * self._kept <= self._room
@@ -185,7 +185,7 @@ class Writer:
             for sample in batch.forget():
                 self._fail(sample, problem)
             return
-        except Exception as error:  # noqa: BLE001  # whatever a model raises, others have their turn
+        except Exception as error:  # noqa: BLE001  # whatever a model raises, other tasks go on
             left = batch.forget()
             if not is_out_of_memory(error):
                 lost = is_device_lost(error)
@@ -196,15 +196,15 @@ class Writer:
                 for sample in left:
                     self._fail(sample, broken)
                 return
-            del error  # it holds what the pass had made
+            del error  # it holds the tensors of the failed pass
             self._shrink(left)
             return
         for sample in ended:
             self._finish(sample)
 
     def _shrink(self, left: list[Sample]) -> None:
-        """Memory ran out: half as many at once, until nothing is left to write. They go on later where they were; one
-        that is alone fails."""
+        """Memory ran out: run half as many samples at once until everything is written. They continue later where they
+        were; a sample that was alone fails."""
         self._batch = None
         free_cache()
         if len(left) == 1:
@@ -215,7 +215,7 @@ class Writer:
 
     def _finish(self, sample: Sample) -> None:
         order = self._orders.pop(id(sample), None)
-        if order is None:  # one that ended in the same step has failed, and took the task along
+        if order is None:  # another sample of the task failed in the same step
             return
         if sample.problem is not None:
             self._end(order, sample.problem)
@@ -223,7 +223,7 @@ class Writer:
             _settle(order.future, [each.written() for each in order.samples])
 
     def _fail(self, sample: Sample, problem: Failure) -> None:
-        """A sample that fails takes its task along."""
+        """A failed sample fails its whole task."""
         order = self._orders.get(id(sample))
         if order is not None:
             self._end(order, problem)
@@ -234,7 +234,7 @@ class Writer:
 
 
 class _Order:
-    """A task, and what has become of it."""
+    """A task and its progress."""
 
     def __init__(self, task: Write, ids: list[int], pixels: Mapping[str, Any] | None) -> None:
         self.task = task
@@ -250,12 +250,12 @@ def _settle(future: Future[list[Written]], result: list[Written] | Failure) -> N
             future.set_exception(result)
         else:
             future.set_result(result)
-    except InvalidStateError:  # whoever asked has left
+    except InvalidStateError:  # the caller has left
         pass
 
 
 def _kept(model: Any) -> int:
-    """Bytes of keys and values of one token, at most: all layers keep all tokens."""
+    """Bytes of keys and values per token, at most: assumes that all layers keep all tokens."""
     text = model.config.get_text_config(decoder=True)
     heads = getattr(text, "num_key_value_heads", None) or text.num_attention_heads
     size = getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads

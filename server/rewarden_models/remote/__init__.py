@@ -1,1 +1,1 @@
-"""Models that other engines run, vLLM and SGLang: tokenised here as all others, computed there."""
+"""Models that other engines (vLLM, SGLang) run: tokenised here like all others, computed there."""

@@ -1,4 +1,4 @@
-"""Requests to another engine's server: bounded retries, and failures that say whose they are."""
+"""Requests to another engine's server: bounded retries, and failures that say who caused them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PASSING = frozenset({408, 429, 500, 502, 503, 504})
 
 
 class Connection:
-    """One server. label: of the model, for messages. Used on one loop."""
+    """A connection to one server. label: the model's name, for messages. Used on one event loop."""
 
     def __init__(
         self, label: str, base_url: str, key: str | None, *, timeout_s: float, concurrency: int, pause_s: float = 0.25
@@ -34,22 +34,22 @@ class Connection:
         )
 
     async def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        """The JSON object that the server answers. Raises Failure, after some attempts where it may pass."""
+        """The JSON object in the server's answer. Transient errors are retried a few times, then it raises Failure."""
         return await self._asked("POST", path, msgspec.json.encode(body))
 
     async def get(self, path: str) -> dict[str, Any]:
-        """The same for a question without a body."""
+        """Like `post`, for a request without a body."""
         return await self._asked("GET", path, None)
 
     async def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         await self._client.aclose()
 
     async def _asked(self, method: str, path: str, body: bytes | None) -> dict[str, Any]:
         problem = ""
         for attempt in range(_RETRIES + 1):
             if attempt:
-                # Full jitter: many tasks that failed together must not come back together.
+                # Full jitter: tasks that failed together must not retry together.
                 await asyncio.sleep(random.uniform(0, min(_LONGEST_PAUSE_S, self._pause_s * 2**attempt)))
             try:
                 reply = await self._client.request(
@@ -81,8 +81,9 @@ class Connection:
 
 
 def _complaint(reply: httpx.Response) -> tuple[str, str]:
-    """The text of an error, and the parameter that it is about, empty if it names none. vLLM writes `{"error":
-    {"message", "type", "param", "code"}}`; SGLang the same, `{"error": text}`, or the fields themselves."""
+    """The text of an error and the parameter that it is about, empty if it names none. vLLM writes `{"error":
+    {"message", "type", "param", "code"}}`; SGLang writes the same, `{"error": text}`, or the fields at the top level.
+    """
     try:
         body: Any = msgspec.json.decode(reply.content)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -97,10 +98,10 @@ def _complaint(reply: httpx.Response) -> tuple[str, str]:
 
 
 def _kind(status: int, said: str, about: str) -> Kind:
-    """The kind of failure that no further attempt would end."""
+    """The kind of a failure that a retry would not fix."""
     if status == 404 and about == "model":
-        return "loading"  # it was there when we connected: who asks for a verdict cannot help that
+        return "loading"  # it was there when we connected, so this is not the caller's fault
     if status in (404, 405, 501) or about == "task":  # no such route, or vLLM pools this model for another task
         return "unsupported"
-    # vLLM cannot write NaN but for `/pooling`, and blames the request for it.
+    # vLLM can write NaN only at `/pooling`; elsewhere it blames the request for it.
     return "not_finite" if "Out of range float values" in said else "failed"

@@ -1,4 +1,4 @@
-"""A model that another engine runs, asked task by task: prepared here as all tasks are, computed there."""
+"""A model that another engine runs: each task is prepared here like all others, and computed there."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rewarden_verifiers.judges.gather import gather
 
 
 class _Served:
-    """A model as its server had it once, and the connection to there. tasks: under way by it."""
+    """A model as its server described it at one time, and the connection to it. tasks: in progress with it."""
 
     def __init__(self, name: str, remote: Remote) -> None:
         self.remote = remote
@@ -27,7 +27,7 @@ class _Served:
 
 
 class RemoteEngine:
-    """As `ModelEngine`, for a model elsewhere. Made and used on one loop."""
+    """Like `ModelEngine`, for a model elsewhere. Created and used on one event loop."""
 
     def __init__(self, name: str, remote: Remote) -> None:
         self._name = name
@@ -43,7 +43,7 @@ class RemoteEngine:
         self._under_way += 1
         try:
             async with self._places:
-                # Read here, not before the wait: what waits is asked of what the server has now.
+                # Read here, after the wait: queued tasks use the model that the server has now.
                 served = self._served
                 served.tasks += 1
                 try:
@@ -56,7 +56,7 @@ class RemoteEngine:
             self._done += 1
 
     def about(self) -> About:
-        """Returns what is known of the model."""
+        """The facts about the model."""
         remote = self._served.remote
         loaded = remote.loaded
         return About(
@@ -70,23 +70,25 @@ class RemoteEngine:
         )
 
     async def swap(self, remote: Remote) -> None:
-        """Go by what its server says now; what is under way ends as it began, and then its connection is closed."""
+        """Use the server's new description from now on. Tasks in progress finish with the old one, whose connection is
+        then closed."""
         old = self._served
         self._served = _Served(self._name, remote)
         self._old.add(old)
         await self._let_go(old)
 
     def status(self) -> dict[str, Any]:
-        """JSON-ready: tasks under way, and done."""
+        """JSON-ready: the numbers of tasks in progress and done."""
         return {"under_way": self._under_way, "done": self._done}
 
     async def close(self) -> None:
-        """Let go of connections and threads."""
+        """Close connections and threads."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         await asyncio.gather(*(served.connection.close() for served in (*self._old, self._served)))
 
     async def _let_go(self, served: _Served) -> None:
-        """Close what was swapped out, once no task needs it: each reload would cost up to `concurrency` sockets."""
+        """Close a swapped-out connection once no task needs it. Otherwise each reload would leak up to `concurrency`
+        sockets."""
         if served in self._old and not served.tasks:
             await served.connection.close()
             self._old.discard(served)
@@ -105,7 +107,7 @@ class RemoteEngine:
         else:
             outputs = await gather(*(_output(loaded, row, engine) for row in prepared.rows))
         made = prepared.finish(outputs)
-        # Of a head that is pooled by STEP the number of outputs was not known when it was loaded.
+        # For a head pooled by STEP, the number of outputs was not known at loading.
         return replace(made, labels=named(made.labels, len(made.values[0]))) if isinstance(made, StepValues) else made
 
 
@@ -132,7 +134,7 @@ async def _paired(remote: Remote, task: Classify, engine: Engine) -> Logits:
     tokens = sum(loaded.reader.count(text, loaded.context) for text in texts) + 4  # [CLS] and the like
     if tokens > loaded.context:
         said = f"{tokens} tokens are more than the model's {loaded.context}"
-        if task.input.fit != "error":  # no score at the bottom for what was to be cut: we do not cut for that server
+        if task.input.fit != "error":  # not a bottom score: it was to be cut, which we cannot do for that server
             raise Failure(
                 "unsupported",
                 f"model {loaded.name!r}: {said}, and two texts go to its server whole (fit {task.input.fit!r}); take "
@@ -147,7 +149,7 @@ async def _paired(remote: Remote, task: Classify, engine: Engine) -> Logits:
 
 
 async def _written(loaded: Loaded, task: Write, ids: list[int], engine: Engine, number: int) -> Written:
-    """One sample; a thought beyond its budget is closed by us, and goes on behind that."""
+    """One sample. A thought that exceeds its budget is closed here, and the text continues after it."""
     most = min(task.max_tokens, loaded.context - len(ids))
     more: dict[str, Any] = {
         "temperature": task.temperature,

@@ -1,4 +1,4 @@
-"""The facts known here of a model that another engine runs: its tokenizer, and what its server says of it."""
+"""The facts known here about a model that another engine runs: its tokenizer, and what its server reports."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ HEADS: Mapping[str, Head] = {
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """A model elsewhere. loaded: as for a model of our own, but without the model itself."""
+    """A model elsewhere. loaded: as for one of our own models, but without the model itself."""
 
     loaded: Loaded
     settings: ModelEndpoint
 
 
 def load(name: str, settings: ModelEndpoint) -> Remote:
-    """Returns what can be known of it. Blocks. Raises Failure if its server does not answer, has no such model, or
-    gives a head's outputs only after an activation, and where its tokenizer is code of its own.
+    """The facts about a model elsewhere. Blocks. Raises Failure if its server does not answer, lacks the model, or
+    returns a head's outputs only after an activation, and if its tokenizer is code of its own.
     """
     folder = files_beside(
         settings.tokenizer or settings.model, settings.revision if settings.tokenizer is None else None
@@ -69,9 +69,9 @@ def load(name: str, settings: ModelEndpoint) -> Remote:
 
 
 def _refuse_causal(name: str, config: Mapping[str, Any]) -> None:
-    """Raises Failure for a causal model that is to rate steps by a head. vLLM makes one of the rows of its vocabulary,
-    in the order of an option of that server: nothing tells which output is the good one, and the wrong one would reward
-    every mistake."""
+    """Raises Failure for a causal model that is to rate steps with a head. vLLM makes such a head from rows of the
+    vocabulary, in an order set by a server option: nothing tells which output means good, and the wrong one would
+    reward every mistake."""
     architectures = config.get("architectures") or []
     if architectures and all(str(one).endswith("ForCausalLM") for one in architectures):
         raise Failure(
@@ -83,7 +83,7 @@ def _refuse_causal(name: str, config: Mapping[str, Any]) -> None:
 
 
 def engine_of(name: str, settings: ModelEndpoint) -> tuple[Engine, Connection]:
-    """Returns who asks its server, and through what. Made and used on one loop."""
+    """The engine for a model's server and the connection that it uses. Created and used on one event loop."""
     connection = Connection(
         name, settings.address or "", settings.key, timeout_s=settings.timeout_s, concurrency=settings.concurrency
     )
@@ -102,15 +102,15 @@ async def _served(loaded: Loaded, folder: Folder, settings: ModelEndpoint) -> Lo
             labels = await _labels(loaded, settings, engine, context)
     finally:
         await connection.close()
-    # The server says little of its weights: a revision in the configuration, or at a reload, tells them apart. What is
-    # read is made here, by our code, with the tokenizer's files and the template among them, and cut by the context.
+    # The server says little about its weights: a revision in the configuration or the reload tells them apart. The
+    # model's input is made here, by our code, from the tokenizer's files and the template, and cut to the context.
     told = [settings.backend, served.name, served.version, settings.revision, settings.task, context]
     version = version_of(folder.path, files_of(folder.path, ()), repr(told), software("transformers", "tokenizers"))
     return replace(loaded, context=context, labels=labels, version=version, source=Path(served.name).name)
 
 
 async def _labels(loaded: Loaded, settings: ModelEndpoint, engine: Engine, context: int) -> tuple[str, ...]:
-    """The head's labels, once it is sure that its outputs are raw ones. Raises Failure if they are not."""
+    """The head's labels, once its outputs are known to be raw. Raises Failure if they are not."""
     if settings.task == "score":
         return await _pair_labels(loaded, engine, context)
     reads = [loaded.reader.read(Input(text=text), context) for text in PROBES]
@@ -120,14 +120,14 @@ async def _labels(loaded: Loaded, settings: ModelEndpoint, engine: Engine, conte
         made = [await engine.outputs(read.ids) for read in reads]
         outputs = [row for rows in made for row in rows]
         if len(outputs) < sum(len(read.ids) for read in reads):
-            return loaded.labels  # pooled by STEP: at which token, and whether raw, is seen with the first steps
+            return loaded.labels  # pooled by STEP: the first steps show at which token, and whether the outputs are raw
     check_raw(outputs)
     return named(loaded.labels, len(outputs[0]))
 
 
 async def _pair_labels(loaded: Loaded, engine: Engine, context: int) -> tuple[str, ...]:
-    """The label of a cross-encoder's output. Raises Failure where the server has none: vLLM compares the vectors of an
-    embedding model at the same route, and a cosine would pass for a raw output."""
+    """The label of a cross-encoder's output. Raises Failure if the server has no such head: at the same route vLLM
+    compares an embedding model's vectors, and a cosine would pass for a raw output."""
     try:
         outputs = len(await engine.classified(loaded.reader.read(Input(text=PROBES[0]), context).ids))
     except Failure as failure:

@@ -1,4 +1,4 @@
-"""The requests to another engine, whatever its protocol, and the checks of what it says."""
+"""The interface to another engine, whatever its protocol, and the checks of its replies."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from rewarden_models.row import Row
 from rewarden_verifiers.inference import Written
 
 PROBES = ("It is.", "The capital of France is Paris.", "no no no no", "x = 3; therefore the answer is 12.")
-"""Texts by which it is found out whether a server gives raw outputs; see `raw`."""
+"""Texts that reveal whether a server returns raw outputs; see `raw`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """The description that a server gives of its model. name: as it serves it. context: tokens of an input, None if it
-    does not say. version: what tells its weights apart, as far as it says; empty if it says nothing."""
+    """A server's description of its model. name: as served. context: input tokens, None if it does not say. version:
+    whatever tells the weights apart; empty if it says nothing."""
 
     name: str
     context: int | None
@@ -29,7 +29,7 @@ class Engine(Protocol):
     """One model behind one protocol. Every method raises Failure."""
 
     async def about(self) -> Served:
-        """Returns what is served."""
+        """The server's description of the model."""
 
     async def classified(self, ids: Sequence[int]) -> list[float]:
         """Raw outputs of a sequence head."""
@@ -41,7 +41,7 @@ class Engine(Protocol):
         """The pooled vector."""
 
     async def outputs(self, ids: Sequence[int]) -> list[list[float]]:
-        """Raw outputs of a token head: one row a token, or fewer where the server pools by steps."""
+        """Raw outputs of a token head: one row per token, or fewer if the server pools by steps."""
 
     async def labelled(self, ids: Sequence[int], reads: Sequence[int]) -> list[list[float]]:
         """Raw outputs of a token head at these positions."""
@@ -52,7 +52,7 @@ class Engine(Protocol):
     async def written(
         self, ids: Sequence[int], *, max_tokens: int, temperature: float, top_p: float, seed: int, stop: Sequence[str]
     ) -> Written:
-        """Returns what the model writes after these tokens, without a text of `stop`."""
+        """The text that the model generates after these tokens, up to any text in `stop`."""
 
 
 def numbers(value: Any, what: str) -> list[float]:
@@ -73,7 +73,7 @@ def numbers(value: Any, what: str) -> list[float]:
 
 
 def first(reply: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """The only entry of a list of objects. Raises Failure if there is another number of them."""
+    """The only entry of a list of objects. Raises Failure unless there is exactly one."""
     found = reply.get(name)
     if not isinstance(found, list) or len(found) != 1 or not isinstance(found[0], Mapping):
         raise Failure("failed", f"the model's server returned no {name!r} with one entry")
@@ -81,8 +81,8 @@ def first(reply: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def in_order(reply: Mapping[str, Any], name: str, count: int) -> list[Mapping[str, Any]]:
-    """The entries of a list of so many objects by their `index`. Raises Failure for another number of them, and where
-    an index is missing: a number of one prompt must not be taken for another's."""
+    """The entries of a list of `count` objects, ordered by their `index`. Raises Failure if there are more or fewer, or
+    if an index is missing: one prompt's number must not be taken for another's."""
     found = reply.get(name)
     rows = {
         row["index"]: row
@@ -95,7 +95,7 @@ def in_order(reply: Mapping[str, Any], name: str, count: int) -> list[Mapping[st
 
 
 def logprob(value: Any) -> float:
-    """A log-probability. Raises Failure for what is none."""
+    """A log-probability. Raises Failure if it is not one."""
     made = numbers(value, "a log-probability")[0]
     if made > 1e-4:
         raise Failure("failed", f"the model's server returned a log-probability of {made}")
@@ -103,7 +103,7 @@ def logprob(value: Any) -> float:
 
 
 def check_raw(outputs: Sequence[Sequence[float]]) -> None:
-    """Raises Failure for outputs that are all shares; see `raw`."""
+    """Raises Failure if all outputs lie between 0 and 1; see `raw`."""
     if not raw(outputs):
         raise Failure(
             "unsupported",
@@ -113,13 +113,13 @@ def check_raw(outputs: Sequence[Sequence[float]]) -> None:
 
 
 def named(labels: Sequence[str], count: int) -> tuple[str, ...]:
-    """The labels of so many outputs: those that are known, or numbers where these are not as many."""
+    """Labels for `count` outputs: the known ones, or numbered ones if there is not one for each."""
     return tuple(labels) if len(labels) == count else tuple(f"LABEL_{place}" for place in range(count))
 
 
 def raw(outputs: Sequence[Sequence[float]]) -> bool:
-    """Returns whether outputs of several texts are a head's own, and not shares after softmax or sigmoid: one of them
-    lies outside of what those give. A server that leaves out the wish for raw outputs says nothing about it, and every
-    reward would lie between 0 and 1.
+    """Returns whether the outputs of several texts are a head's raw ones and not those of a softmax or sigmoid: at
+    least one lies outside [0, 1]. A server that ignores the request for raw outputs does not say so, and every reward
+    would lie between 0 and 1.
     """
     return any(not 0.0 <= value <= 1.0 for row in outputs for value in row)

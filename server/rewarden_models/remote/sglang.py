@@ -1,8 +1,8 @@
 """SGLang's server: `/classify`, `/v1/embeddings`, and `/generate` with log-probabilities.
 
-Written after version 0.5.23 (sglang/api/v1, srt/managers/io_struct.py and the scheduler's output). In a reply's
-`meta_info`, `input_token_logprobs` and `input_token_ids_logprobs` have an entry for each token from `logprob_start_len`
-on, of which the first is empty; entries are [log-probability, token, text].
+Written for version 0.5.23 (sglang/api/v1, srt/managers/io_struct.py and the scheduler's output). In a reply's
+`meta_info`, `input_token_logprobs` and `input_token_ids_logprobs` have one entry per token from `logprob_start_len` on,
+the first of which is empty; entries are [log-probability, token, text].
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rewarden_verifiers.inference import Written
 
 
 class Sglang:
-    """An `Engine`. model: the name by which it is served."""
+    """An `Engine`. model: the name under which it is served."""
 
     def __init__(self, connection: Connection, model: str) -> None:
         self._connection = connection
@@ -40,7 +40,7 @@ class Sglang:
             if isinstance(one, Mapping) and isinstance(one.get("max_model_len"), int)
         ]
         told = ":".join(str(part) for part in (path, version) if part)
-        # A token is always written, so that the input has one less.
+        # One token is always generated, so the input has one less.
         return Served(str(path or self._model), lengths[0] - 1 if lengths else None, told)
 
     async def classified(self, ids: Sequence[int]) -> list[float]:
@@ -66,14 +66,14 @@ class Sglang:
         return await self.outputs(ids)
 
     async def predicted(self, row: Row) -> list[list[float]]:
-        """See `Engine.predicted`: one request, whatever is read where."""
+        """See `Engine.predicted`. A single request, whatever is read where."""
         assert row.targets is not None
         start = min(row.reads)
         reply = await self._connection.post(
             "/generate",
             {
                 "input_ids": list(row.ids),
-                # At a temperature of 0 the log-probabilities would be those of another distribution.
+                # At temperature 0 the log-probabilities would be those of another distribution.
                 "sampling_params": {"max_new_tokens": 1, "temperature": 1.0},
                 "return_logprob": True,
                 "logprob_start_len": start,
@@ -97,7 +97,7 @@ class Sglang:
     async def written(
         self, ids: Sequence[int], *, max_tokens: int, temperature: float, top_p: float, seed: int, stop: Sequence[str]
     ) -> Written:
-        """See `Engine.written`. The seed is SGLang's `sampling_seed`, which counts where it is started with
+        """See `Engine.written`. The seed is SGLang's `sampling_seed`, which only has an effect if the server runs with
         deterministic inference."""
         sampling: dict[str, Any] = {"max_new_tokens": max_tokens, "temperature": temperature, "top_p": top_p}
         if temperature > 0:

@@ -1,7 +1,7 @@
 """vLLM's server: `/classify`, `/score`, `/pooling`, `/v1/embeddings`, and `/v1/completions` with log-probabilities.
 
-Written after the protocol files of version 0.33.0 (vllm/entrypoints). Prompts go as token ids, so that what is read is
-exactly what was prepared. Pooled outputs are asked for without activation (`use_activation`).
+Written for the protocol files of version 0.33.0 (vllm/entrypoints). Prompts are sent as token ids, so the model reads
+exactly what was prepared. Pooled outputs are requested without activation (`use_activation`).
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from rewarden_models.row import Row
 from rewarden_verifiers.inference import Written
 
 _MOST_PROMPTS = 1024
-"""Prompts of one request: vLLM's `VLLM_MAX_COMPLETION_PROMPTS`, above which it answers 400."""
+"""Prompts per request: vLLM's `VLLM_MAX_COMPLETION_PROMPTS`, above which it answers 400."""
 _MOST_TOKENS = 128
-"""Tokens of `logprob_token_ids`: vLLM's `MAX_LOGPROB_TOKEN_IDS`, above which it answers 400."""
+"""Tokens in `logprob_token_ids`: vLLM's `MAX_LOGPROB_TOKEN_IDS`, above which it answers 400."""
 
 _PROBED = 32
-"""Tokens among which a mark is put to see that the server pools at it, and that its outputs are raw."""
+"""Tokens between which marks are placed to check that the server pools at the mark and that its outputs are raw."""
 
 
 class Vllm:
-    """An `Engine`. model: the name by which it is served."""
+    """An `Engine`. model: the name under which it is served."""
 
     def __init__(self, connection: Connection, model: str) -> None:
         self._connection = connection
@@ -32,7 +32,7 @@ class Vllm:
         self._tags: set[int] = set()
 
     async def about(self) -> Served:
-        """See `Engine.about`. Its context is one token less than the server's: a token is always written."""
+        """See `Engine.about`. The context is the server's less one token, which is always generated."""
         reply = await self._connection.get("/v1/models")
         models = [one for one in reply.get("data") or [] if isinstance(one, Mapping)]
         mine = next((one for one in models if one.get("id") == self._model), None)
@@ -75,8 +75,8 @@ class Vllm:
         return [numbers(row, "an output") for row in rows]
 
     async def labelled(self, ids: Sequence[int], reads: Sequence[int]) -> list[list[float]]:
-        """See `Engine.labelled`. A model that is pooled by STEP has outputs at one token alone, its `step_tag_id`. They
-        are read where that is sure to be the token at `reads`."""
+        """See `Engine.labelled`. A model pooled by STEP has outputs only at one token, its `step_tag_id`. They are used
+        only if that is certain to be the token at `reads`."""
         rows = await self.outputs(ids)
         if len(rows) == len(ids):
             return [rows[read] for read in reads]
@@ -95,10 +95,10 @@ class Vllm:
         return [found[read] for read in reads]
 
     async def _tagged(self, mark: int, ids: Sequence[int]) -> bool:
-        """Returns whether the server has an output at each `mark` and nowhere else, which is asked once. Raises Failure
-        where the outputs are not raw, which could not be seen when the model was loaded."""
+        """Returns whether the server has an output at each `mark` and nowhere else; it is asked once. Raises Failure if
+        the outputs are not raw, which could not be seen at loading."""
         if mark not in self._tags:
-            # No other token occurs as often: the number of outputs says which one has them.
+            # No other token occurs as often, so the number of outputs tells which token has them.
             between = [token for token in ids if token != mark][:_PROBED]
             probe = [mark, *(token for other in between for token in (mark, other))]
             rows = await self.outputs(probe)
@@ -109,12 +109,12 @@ class Vllm:
         return True
 
     async def predicted(self, row: Row) -> list[list[float]]:
-        """See `Engine.predicted`. The tokens that are in the row are read from one pass over it; others, by asking what
-        comes next after the tokens up to there, in two requests however many there are."""
+        """See `Engine.predicted`. Targets that are in the row are read from one pass over it. Others are read as the
+        next token after the prefix up to there, in two requests however many there are."""
         assert row.targets is not None
         ids = row.ids
         if row.reads[-1] == len(ids) - 1 and len(row.reads) > 1 and len(row.targets[-1]) == 1:
-            ids = [*ids, row.targets[-1][0]]  # a likelihood's last token, which nothing is read behind
+            ids = [*ids, row.targets[-1][0]]  # a likelihood's last token, after which nothing is read
         found: list[list[float] | None] = [None] * len(row.reads)
         own = [
             place
@@ -127,7 +127,7 @@ class Vllm:
                 found[place] = [given[row.reads[place] + 1]]
         open_places = [place for place, known in enumerate(found) if known is None]
         if open_places:
-            # The longest first, which the server remembers; the others are beginnings of it, and are asked at once.
+            # The longest first, which the server caches; the others are prefixes of it and go in one request.
             longest = max(open_places, key=lambda place: row.reads[place])
             for places in ([longest], [place for place in open_places if place != longest]):
                 prompts = [ids[: row.reads[place] + 1] for place in places]
@@ -159,7 +159,7 @@ class Vllm:
         return Written(text=text, finish="stop" if finish == "stop" else "length", tokens=int(tokens or 0))
 
     async def _given(self, ids: Sequence[int]) -> list[float]:
-        """The log-probability of each token of a prompt; of the first, which nothing predicts, 0."""
+        """The log-probability of each token of a prompt; 0 for the first, which nothing predicts."""
         body = {"model": self._model, "prompt": list(ids), "max_tokens": 1, "temperature": 0, "prompt_logprobs": 0}
         rows = first(await self._connection.post("/v1/completions", body), "choices").get("prompt_logprobs")
         if not isinstance(rows, list) or len(rows) != len(ids):
@@ -173,7 +173,7 @@ class Vllm:
         return made
 
     async def _next(self, prompts: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> list[list[float]]:
-        """The log-probabilities of each prompt's targets after it: by one request, or as few as the server allows."""
+        """The log-probabilities of each prompt's targets after it, in one request or as few as the server allows."""
         made: list[list[float]] = []
         for start in range(0, len(prompts), _MOST_PROMPTS):
             some, wanted = prompts[start : start + _MOST_PROMPTS], targets[start : start + _MOST_PROMPTS]
@@ -184,19 +184,19 @@ class Vllm:
                 for mine, one in zip(known, told, strict=True):
                     mine.update(one)
             for ids, mine, asked in zip(some, known, wanted, strict=True):
-                # A version that does not know the wish for certain tokens names the likeliest alone.
+                # A version that does not support requests for certain tokens names only the likeliest.
                 made.append(
                     [mine[token] if token in mine else (await self._given([*ids, token]))[-1] for token in asked]
                 )
         return made
 
     async def _behind(self, prompts: Sequence[Sequence[int]], tokens: Sequence[int]) -> list[dict[int, float]]:
-        """The log-probabilities of tokens after each prompt, as far as the server names them."""
+        """The log-probabilities of `tokens` after each prompt, as far as the server names them."""
         body = {
             "model": self._model,
             "prompt": [list(ids) for ids in prompts],
             "max_tokens": 1,
-            "temperature": 1.0,  # an own temperature would change what some versions report
+            "temperature": 1.0,  # any other temperature would change what some versions report
             "logprobs": 1,
             "logprob_token_ids": list(tokens),
             "return_tokens_as_token_ids": True,
