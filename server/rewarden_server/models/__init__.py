@@ -1,2 +1,2 @@
-"""Models that give numbers: who runs them, and how the engine reaches them. What runs in the model process is
-`rewarden_models`, which is known here by its wire and settings alone."""
+"""Models that give numbers: their processes, and how the engine reaches them. The code in the model process is
+`rewarden_models`, of which only the wire format and the settings are known here."""

@@ -17,23 +17,23 @@ _MOST_LINE = 256 * 1024**2
 
 
 _GONE = (httpx.RequestError, RuntimeError)
-"""RuntimeError: what httpx says of a client that was closed meanwhile, as it is where the process has ended."""
+"""RuntimeError: raised by httpx if the client was closed in the meantime, which happens when the process has ended."""
 
 
 class ProcessLost(Exception):
-    """The process cannot be reached, or left before it had answered."""
+    """The process cannot be reached, or ended before it answered."""
 
 
 class Connection:
-    """`address`: `unix:PATH` or `http://HOST:PORT`. key: shown with each request.
+    """address: `unix:PATH` or `http://HOST:PORT`. key: sent with each request.
 
-    heard: when the last result of a task came over it, on the monotonic clock; all models of a device write and read it
-    here. A refusal, or an answer to a look, does not count: a process makes those while its device hangs.
+    heard: when the last task result arrived on it, by the monotonic clock; all models of a device share this value. A
+    refusal or the answer to a health check does not count: a process still gives those while its device hangs.
     """
 
     def __init__(self, address: str, key: str | None = None) -> None:
         unix = address.startswith("unix:")
-        # Each batch is a stream of its own while it lasts: how many there are is for who sends them.
+        # Each batch holds a stream of its own while it runs; the sender decides how many there are.
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=_KEPT)
         self.address = address
         self.heard = 0.0
@@ -43,7 +43,7 @@ class Connection:
                 uds=address.removeprefix("unix:") if unix else None,
                 limits=limits,
                 trust_env=False,
-                verify=address.startswith("https:"),  # else a tenth of a second goes into certificates nobody needs
+                verify=address.startswith("https:"),  # otherwise loading unused certificates takes a tenth of a second
             ),
             headers={b"authorization": f"Bearer {key.strip()}".encode()} if key else {},
             timeout=httpx.Timeout(None, connect=_CONNECT_S),
@@ -51,16 +51,16 @@ class Connection:
         )
 
     async def get(self, path: str) -> Any:
-        """Returns what it says there. Raises ProcessLost, and SampleError where it refuses."""
+        """The JSON answer. Raises ProcessLost, and SampleError if the request is refused."""
         return await self._ask("GET", path, None)
 
     async def post(self, path: str, value: Any) -> Any:
-        """Returns what it says to that. Raises ProcessLost, and SampleError where it refuses."""
+        """The JSON answer. Raises ProcessLost, and SampleError if the request is refused."""
         return await self._ask("POST", path, msgspec.json.encode(value))
 
     async def lines(self, path: str, body: bytes) -> AsyncGenerator[list[bytes], None]:
-        """The lines of an NDJSON answer, those together that came together. A last line that was cut off is none.
-        Raises ProcessLost, and SampleError where it refuses."""
+        """The lines of an NDJSON answer, in the groups in which they arrive. A last line that was cut off is dropped.
+        Raises ProcessLost, and SampleError if the request is refused."""
         try:
             async with self._client.stream("POST", path, content=body) as reply:
                 if reply.status_code != 200:
@@ -76,7 +76,7 @@ class Connection:
             raise ProcessLost(_words(error)) from None
 
     async def close(self) -> None:
-        """Let go of it; calls under way raise ProcessLost."""
+        """Close it; calls in progress raise ProcessLost."""
         await self._client.aclose()
 
     async def _ask(self, method: str, path: str, body: bytes | None) -> Any:

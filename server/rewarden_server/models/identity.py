@@ -11,7 +11,7 @@ from rewarden_server.models.settings import ModelSettings
 
 
 def identity(settings: ModelEndpoint) -> Mapping[str, Any]:
-    """The model and how it is run; keys, limits and where it lies or is reached change no number."""
+    """The model and how it is run. Keys, limits, paths and addresses are left out: they change no number."""
     names = ("backend", "revision", "dtype", "context", "attention", "compile", "pooling", "head", "task")
     places = {
         name: source(place) for name in ("model", "base", "tokenizer") if (place := getattr(settings, name)) is not None
@@ -21,12 +21,12 @@ def identity(settings: ModelEndpoint) -> Mapping[str, Any]:
 
 
 def source(model: str) -> str:
-    """A hub's name as it is; of a folder or file only its own name."""
+    """A name on the hub as it is; for a folder or file, only its own name."""
     return PurePath(model).name if is_local(model) else model
 
 
 def default_model(settings: ModelSettings) -> str | None:
-    """The model of samples that name none: as configured, or the only one."""
+    """The model for samples that name none: as configured, or the only one."""
     if settings.default is None and len(settings.named) == 1:
         return next(iter(settings.named))
     return settings.default

@@ -1,4 +1,4 @@
-"""The model processes of the server's own: one for each device."""
+"""The model processes that the server starts: one per device."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from rewarden_server.processes.kept import KeptProcess
 
 
 class ModelProcess(KeptProcess[Connection]):
-    """All models of one device, in a process kept alive from `start` to `close`. It answers before they load."""
+    """All models of one device, in a process kept alive from `start` to `close`. It answers before they are loaded."""
 
     what = "model process"
     prefix = "rewarden-model-"
     lost = ModelError
 
     loading_s: ClassVar[float] = 600.0
-    """As `silent_s`, while it loads: libraries of gigabytes that are read from a slow disk hold up all of it."""
+    """Replaces `silent_s` during loading: importing gigabytes of libraries from a slow disk blocks the process."""
 
     def __init__(self, settings: ProcessSettings) -> None:
         super().__init__()
         self.trial = asyncio.Lock()  # held while one of its models looks for the task that killed it
         self._loading = True
         self._look: asyncio.Timeout | None = None
-        # A command line is everybody's to read, an environment is not: keys for other engines go there.
+        # Everyone can read a command line but not an environment, so keys for other engines go there.
         self._keys: dict[str, str] = {}
         models = {}
         for place, (name, model) in enumerate(settings.models.items()):
@@ -56,16 +56,17 @@ class ModelProcess(KeptProcess[Connection]):
         """See `KeptProcess.look`."""
         try:
             async with asyncio.timeout(self.loading_s if self._loading else self.silent_s) as self._look:
-                with contextlib.suppress(ProcessLost, SampleError):  # it ends, or says something at least
+                with contextlib.suppress(ProcessLost, SampleError):  # the process ends, or at least it answers
                     told = await client.get("/healthz")
-                    # An answer on its way when the first model was loaded must not undo what `loaded` said.
+                    # A health check that was in flight when the first model was loaded must not undo what `loaded` set.
                     self._loading &= isinstance(told, dict) and told.get("loading") is True
         finally:
             self._look = None
 
     def loaded(self, client: Connection) -> None:
-        """A model of this process is loaded, so libraries hold it up no more: a look that is under way, too, may take
-        no longer than `silent_s`. Flake and gap: one that hung right after it had loaded was not noticed at all."""
+        """A model of this process is loaded, so importing libraries no longer excuses silence: even a health check in
+        progress must now be answered within `silent_s`. Flake: a process that hung right after loading was never
+        noticed."""
         if client is not self.current:
             return
         self._loading = False
@@ -73,14 +74,14 @@ class ModelProcess(KeptProcess[Connection]):
             self._look.reschedule(asyncio.get_running_loop().time() + self.silent_s)
 
     def swapped(self, name: str, place: Place) -> None:
-        """A model's weights are those of that place now; a process that comes after this one begins with them."""
+        """Record that a model's weights now come from `place`, so that a successor of this process begins with them."""
         self.settings = replace(self.settings, swapped={**self.settings.swapped, name: place})
 
     def environment(self) -> dict[str, str]:
         """See `KeptProcess.environment`."""
         own = {
-            "TOKENIZERS_PARALLELISM": "false",  # the library warns of forks that do not happen
-            "OMP_WAIT_POLICY": "passive",  # threads that spin while they wait take the cores of the workers beside
+            "TOKENIZERS_PARALLELISM": "false",  # the library warns about forks that never happen
+            "OMP_WAIT_POLICY": "passive",  # threads that spin while waiting take cores from the workers
         }
         return {**own, **super().environment(), **self._keys}
 
@@ -91,13 +92,13 @@ def command(settings: ProcessSettings, address: str) -> list[str]:
 
 
 def check_command(models: Mapping[str, ModelEndpoint]) -> list[str]:
-    """The command line that prints, as a JSON object by model, what loading would refuse of its files; null: nothing.
-    Models that are not here yet are not in it."""
+    """The command line that prints a JSON object: for each model, why loading would refuse its files, or null. Models
+    whose files are not here yet are left out."""
     return [*_host(), "--check", "--settings", settings_to_json(ProcessSettings(models=models))]
 
 
 def _host() -> list[str]:
-    # -P: a folder of our name, where the server happens to stand, is not ours.
+    # -P: do not import a folder of our package's name from the server's working directory.
     return [sys.executable, "-P", "-m", "rewarden_models"]
 
 
@@ -105,13 +106,13 @@ _ELSEWHERE = "elsewhere"
 
 
 def device_of(model: ModelEndpoint) -> str:
-    """The device as a name that is the same for the same one, as far as that can be said without asking it."""
+    """A name for the device, the same for the same device as far as that can be told without querying it."""
     return "cuda:0" if model.device == "cuda" else model.device
 
 
 def processes_of(settings: ModelSettings) -> dict[str, ModelProcess]:
-    """By model, its process, for all but our own models at an address. Models of one device share one; so do those that
-    other engines run, which are tokenised there. None is started."""
+    """The process of each model, except for our own models at an address. Models of one device share a process, and so
+    do all models that other engines run, which are tokenised there. None is started."""
     devices: dict[str, dict[str, ModelEndpoint]] = {}
     for name, model in settings.named.items():
         if is_ours(model):

@@ -1,4 +1,4 @@
-"""The models as the engine reaches them: a model process, over its wire. Many tasks become few requests."""
+"""The engine's interface to models: a model process, over its wire protocol. Many tasks go in few requests."""
 
 from __future__ import annotations
 
@@ -32,24 +32,23 @@ _log = get_logger("models")
 
 _MOST_ITEMS = 512
 _MOST_BYTES = 8 * 1024**2
-"""Of one request; a single item may be larger."""
+"""Limit for one request; a single item may be larger."""
 
 _PAUSE_S = 0.001
-"""The more requests are under way, the longer is gathered for the next: so much for each. A process that is quick has
-few, so nothing waits; behind tasks that take a minute, some hundreds are open and a task waits some tenths of a second.
+"""Per request in flight, how long tasks are gathered for the next one. A fast process has few in flight, so nothing
+waits; with tasks that take a minute, some hundreds are open and a task waits some tenths of a second.
 """
 
 _TRIES = 2
-"""The number of times that a process that cannot be reached is looked for, and that a task is sent where processes are
-told to stop."""
+"""Attempts to reach an unreachable process, and to send a task if processes are told to stop."""
 
 _AGAIN_S = 0.2
-"""Before a process that is not ours to start is tried again."""
+"""Pause before a process that is not ours to start is tried again."""
 
 _LAST_WORDS_S = 1.0
 
 _LOOK_S = (0.05, 1.0)
-"""Between looks at a model that loads: at first, and at most."""
+"""The first and the longest pause between checks of a model that is loading."""
 
 
 class _Line(msgspec.Struct):
@@ -73,8 +72,8 @@ _encode = msgspec.json.Encoder(enc_hook=_plain).encode
 
 @dataclass(slots=True, eq=False)
 class _Item:
-    """A task that somebody waits for. call: the request that it is on its way with. losses: how often its process was
-    lost under it, and why: the last time."""
+    """A task that a caller waits for. call: the request in which it was sent. losses: how often its process was lost
+    during it; why: the reason the last time."""
 
     kind: str
     task: Task[Any]
@@ -88,9 +87,9 @@ class _Item:
 
 @dataclass(slots=True, eq=False)
 class _Call:
-    """One request. left: items without an answer, by number; given_up: of those that are not wanted any more, which the
-    process is about to be told; connection: once there is one, and sent: when that was, on the monotonic clock;
-    stopped: the process was told to end, and says so."""
+    """One request. left: items without an answer, by number; given_up: numbers of abandoned items that the process is
+    about to be told; connection: None until there is one; sent: when it was sent, by the monotonic clock; stopped: the
+    process reported that it was told to stop."""
 
     name: str
     left: dict[int, _Item]
@@ -102,9 +101,8 @@ class _Call:
 
 
 class ProcessBackend:
-    """One configured model. Used on one loop. `name`: what the process calls the model, too. process: one of ours;
-    without, the settings have an address. start_s: how long is waited for a process that starts and a model that
-    loads."""
+    """One configured model. Used on one event loop. name: also the model's name in the process. process: one of ours;
+    without it, the settings have an address. start_s: how long to wait for a process to start and a model to load."""
 
     def __init__(
         self, name: str, settings: ModelEndpoint, process: ModelProcess | None = None, start_s: float = 600.0
@@ -135,20 +133,20 @@ class ProcessBackend:
         self._closed = False
 
     def start(self) -> None:
-        """Begin to start the process, where it is ours, and to load what it runs; returns at once. Otherwise the first
-        task does."""
+        """If the process is ours, begin to start it and to load its models; returns at once. Without this call the
+        first task does so."""
         if self._process is not None and not self._closed:
             self._process.start()
 
     async def run(self, task: Task[R]) -> R:
-        """See `rewarden_verifiers.inference.Model.run`. Cancelling the call gives the work up."""
+        """See `rewarden_verifiers.inference.Model.run`. Cancelling the call abandons the work."""
         kind = kind_of(task)
         try:
             body = _encode(task)
         except UnicodeEncodeError:
             raise InvalidSample("the text contains a lone surrogate, which has no UTF-8 encoding") from None
         async with self._places:
-            await self._known()  # a task's time does not run while its model loads
+            await self._known()  # a task's timeout does not run while its model loads
             if self._closed:
                 raise self._error("the server is stopping", "stopped")
             item = _Item(kind, task, body, asyncio.get_running_loop().create_future())
@@ -163,15 +161,15 @@ class ProcessBackend:
                     self._give_up(item)
 
     async def about(self) -> About:
-        """Returns what is known of the model; waits until it is loaded. Raises ModelError if it cannot be had."""
+        """The facts about the model. Waits until it is loaded. Raises ModelError if it is not available."""
         made = await self._learn()
         self._version = made.version
         return made
 
     async def reload(self, model: str | None, revision: str | None) -> About:
-        """Swap the weights: for those of another folder or revision, or for what lies in the same place now. Nothing
-        under way is lost. Raises ModelError if they cannot be had; the old ones then stay; InvalidParams where that is
-        not allowed or not possible here."""
+        """Swap the weights for those of another folder or revision, or for whatever is in the same place now. No work
+        in progress is lost. Raises ModelError if they are not available (the old weights then stay), and InvalidParams
+        if the reload is not allowed or not possible here."""
         connection = await self._connection()
         try:
             told = await connection.post(
@@ -209,7 +207,7 @@ class ProcessBackend:
         }
 
     async def close(self) -> None:
-        """Let go of everything; what is under way fails. The process, if it is ours, ends too, with all models of its
+        """Release everything; work in progress fails. If the process is ours, it ends too, with all models of its
         device."""
         self._closed = True
         if self._sending is not None:
@@ -228,7 +226,7 @@ class ProcessBackend:
     # --- the process ------------------------------------------------------------------------------------------------
 
     async def _connection(self) -> Connection:
-        """Raises ModelError if there is none."""
+        """The connection to the process. Raises ModelError if there is none."""
         if self._closed:
             raise self._error("the server is stopping", "stopped")
         if self._remote is not None:
@@ -237,12 +235,12 @@ class ProcessBackend:
         return await self._process.client(self._start_s)
 
     async def _known(self) -> None:
-        """Return when the model is known to be loaded."""
+        """Return once the model is known to be loaded."""
         if self._about is None or (self._process is not None and self._process.current is not self._about[0]):
             await self._learn()
 
     async def _learn(self) -> About:
-        """Returns what the process says of the model, once it is loaded; asked once for all who wait."""
+        """The process's description of the model, once it is loaded; requested once for all waiting callers."""
         if self._learning is None or self._learning.done():
             self._learning = asyncio.get_running_loop().create_task(self._ask_about())
         learning = self._learning
@@ -304,7 +302,7 @@ class ProcessBackend:
     # --- waiting ----------------------------------------------------------------------------------------------------
 
     async def _answered(self, item: _Item) -> None:
-        """Return when it has its answer. Raises ModelError if its process is silent for too long."""
+        """Return when the item has its answer. Raises ModelError if its process is silent for too long."""
         limit_s = self._settings.timeout_s
         while (left_s := limit_s - self._silent_s(item)) > 0:
             await asyncio.wait({item.answer}, timeout=left_s)
@@ -313,12 +311,13 @@ class ProcessBackend:
         raise self._error(f"no answer to any task within {limit_s:g} s (timeout_s)", "timeout")
 
     def _silent_s(self, item: _Item) -> float:
-        """For how long whoever computes the task has made no result, for anybody. 0 while it is not on its way: what
-        waits for a process, or for others to go first, has limits of its own."""
+        """Seconds for which the process or engine that computes the task has produced no result for anyone. 0 until the
+        task is sent: waiting for a process, or for others to go first, has limits of its own."""
         call = item.call
         if call is None or call.connection is None:
             return 0.0
-        # Other engines share the process that asks them, and nothing else: one that hangs is no less silent for that.
+        # Other engines share only the process that sends them requests: results of one do not excuse the silence of
+        # another.
         heard = call.connection.heard if self._settings.backend == "own" else self._heard
         return monotonic() - max(call.sent, heard)
 
@@ -332,14 +331,14 @@ class ProcessBackend:
             self._sending = loop.call_later(pause, self._send) if pause else loop.call_soon(self._send)
 
     def _send(self) -> None:
-        """All that waits goes, unless suspects go first."""
+        """Send everything that waits, unless suspects go first."""
         self._sending = None
         if self._trial is None:
             waiting, self._waiting = self._waiting, []
             self._call(waiting)
 
     def _call(self, items: list[_Item]) -> None:
-        """Those that somebody waits for go, in as few requests as they fit in."""
+        """Send the items that a caller still waits for, in as few requests as they fit into."""
         batch: list[_Item] = []
         size = 0
         for item in items:
@@ -367,7 +366,7 @@ class ProcessBackend:
         return task
 
     async def _talk(self, call: _Call) -> None:
-        """A request, from its beginning to the answers of all its items."""
+        """Run one request, from the connection to the answers of all its items."""
         try:
             connection = call.connection = await self._connection()
             call.sent = monotonic()
@@ -379,7 +378,7 @@ class ProcessBackend:
                     async for lines in answer:
                         for line in lines:
                             self._take(call, line)
-                        if not call.left:  # what it still says is of no use, but at its end the connection is free
+                        if not call.left:  # the rest is of no use, but once it ends the connection is free
                             limit.reschedule(asyncio.get_running_loop().time() + _LAST_WORDS_S)
                 why = "its response ended before all results arrived"
             except TimeoutError:
@@ -388,7 +387,7 @@ class ProcessBackend:
                 why = str(error)
             if call.left:
                 self._lose(call, connection, why)
-        except Exception as error:  # noqa: BLE001 - a defect must leave nobody waiting
+        except Exception as error:  # noqa: BLE001 - a defect must not leave anyone waiting
             self._fail_all(call.left.values(), error)
         finally:
             self._calls.discard(call)
@@ -401,7 +400,7 @@ class ProcessBackend:
         return b'{"call":"%s","model":%s,"items":[%s]}' % (call.name.encode(), _encode(self._name), items)
 
     def _take(self, call: _Call, line: bytes) -> None:
-        """One line. Raises ModelError for what is none, since nobody knows whose answer it is."""
+        """Handle one line. Raises ModelError for an invalid one, since nobody knows whose answer it is."""
         if not line:
             return
         try:
@@ -410,7 +409,7 @@ class ProcessBackend:
             raise self._error("its process sent an invalid message", "garbage") from None
         if isinstance(said.error, dict) and said.error.get("kind") == "stopped":
             call.stopped = True
-            return  # as if it had been lost: there will be another process
+            return  # treated as a lost process: there will be another one
         if said.result and call.connection is not None:
             call.connection.heard = self._heard = monotonic()
         item = call.left.pop(said.id, None)
@@ -432,7 +431,7 @@ class ProcessBackend:
     # --- another process --------------------------------------------------------------------------------------------
 
     def _lose(self, call: _Call, connection: Connection, why: str) -> None:
-        """A process was lost under what is left of a request: each may have killed it, unless it was told to end."""
+        """Handle a process lost during a request: each item left may have killed it, unless it was told to stop."""
         left = list(call.left.values())
         for item in left:
             item.call, item.why = None, why
@@ -448,21 +447,21 @@ class ProcessBackend:
     async def _again(self, items: list[_Item]) -> None:
         try:
             await self._recovered()
-        except Exception as error:  # noqa: BLE001 - a defect must leave nobody waiting
+        except Exception as error:  # noqa: BLE001 - a defect must not leave anyone waiting
             self._fail_all(items, error)
         for item in items:
             self._put(item)
 
     async def _recovered(self) -> None:
-        """Return when a process that was lost has a successor with the model. Raises SampleError if it has none."""
+        """Return once a lost process has a successor with the model loaded. Raises SampleError if there is none."""
         lost, self._lost = self._lost, None
         if lost is not None:
             await self._until_left(lost)
         await self._learn()
 
     async def _try(self) -> None:
-        """The suspects again, alone with the process: all other tasks wait, and so do the suspects of other models in
-        it, which would die of these."""
+        """Retry the suspects, alone in the process: all other tasks wait, and so do the suspects of its other models,
+        which would die along with these."""
         suspects: list[_Item] = []
         try:
             async with self._alone:
@@ -473,7 +472,7 @@ class ProcessBackend:
                         times = "once" if item.losses == 1 else f"{item.losses} times"
                         words = f"its process was lost {times} during the task: {item.why}"
                         self._fail(item, self._error(words, "killed" if self._process is not None else "lost"))
-        except Exception as error:  # noqa: BLE001 - a defect must leave nobody waiting
+        except Exception as error:  # noqa: BLE001 - a defect must not leave anyone waiting
             self._fail_all([*suspects, *self._suspects], error)
             self._suspects = []
         finally:
@@ -481,7 +480,7 @@ class ProcessBackend:
             self._send()
 
     async def _attempt(self, group: list[_Item]) -> list[_Item]:
-        """Those of the group, if any, under which the process was lost."""
+        """The items of the group, if any, during which the process was lost."""
         await self._recovered()
         before = set(self._calls)
         self._call(group)
@@ -490,14 +489,15 @@ class ProcessBackend:
         return lost
 
     async def _ended(self, calls: Iterable[_Call]) -> None:
-        """Return when they have; or after `timeout_s`, lest one task without an end hold up all others."""
+        """Return when the calls have ended, or after `timeout_s`: one endless task must not hold up all others."""
         if works := [call.work for call in calls if call.work is not None]:
             await asyncio.wait(works, timeout=self._settings.timeout_s)
 
     # --- giving up --------------------------------------------------------------------------------------------------
 
     def _give_up(self, item: _Item) -> None:
-        """Nobody waits for it any more: the process is told, or, where it is the last one of a request, left."""
+        """Abandon an item that no caller waits for any more: tell the process, or drop the request if it was the last
+        item in it."""
         item.answer.cancel()
         call = item.call
         if call is None or call.left.pop(item.number, None) is None:
@@ -511,7 +511,7 @@ class ProcessBackend:
             self._begin(self._tell(call))
 
     async def _tell(self, call: _Call) -> None:
-        await asyncio.sleep(0)  # what is given up together is told together
+        await asyncio.sleep(0)  # collect items that are abandoned together
         given_up, call.given_up = call.given_up, []
         if call.connection is not None and call.left:
             with contextlib.suppress(ProcessLost, SampleError):
@@ -520,10 +520,10 @@ class ProcessBackend:
     def _fail(self, item: _Item, error: SampleError) -> None:
         if not item.answer.done():
             item.answer.set_exception(error)
-            item.answer.exception()  # whoever waited may leave right now: the loop would log that nobody has seen it
+            item.answer.exception()  # mark as retrieved: if the caller leaves now, the loop would log it
 
     def _fail_all(self, items: Iterable[_Item], error: Exception) -> None:
-        """They fail with that, or, where it is a defect of ours, with its name."""
+        """Fail items with this error, or, if it is a defect of ours, with only its name."""
         if not isinstance(error, SampleError):
             name = type(error).__name__
             _log.error("a request to a model's process failed", model=self._name, error=name)
@@ -536,7 +536,7 @@ class ProcessBackend:
 
 
 def backends_of(settings: ModelSettings) -> dict[str, ProcessBackend]:
-    """By model. Nothing is started, and nobody is asked."""
+    """The backend of each model. Starts nothing and sends no request."""
     processes = processes_of(settings)
     return {
         name: ProcessBackend(name, made, processes.get(name), settings.start_s) for name, made in settings.named.items()

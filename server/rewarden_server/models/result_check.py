@@ -1,4 +1,4 @@
-"""The check that a result can be that of its task: what another process says is not taken on trust."""
+"""The check that a result fits its task: what another process says is not taken on trust."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from rewarden_verifiers.inference import (
 )
 
 _ABOVE_ONE = 1e-3
-"""The most by which rounding may raise a probability's logarithm above 0 (bfloat16's is 4e-3 of values near 1, computed
-in float32)."""
+"""The most by which rounding may raise a log-probability above 0 (bfloat16's is 4e-3 for values near 1, computed in
+float32)."""
 
 
 def check_result(task: Task[Any], result: Any) -> None:
-    """Raises ModelError for a result whose counts are not the task's, or that holds what is not a finite number."""
+    """Raises ModelError for a result whose counts do not match the task, or with a number that is not finite."""
     if isinstance(result, Logits):
         _count("logits", result.values, len(result.labels))
         _some("logits", result.values)

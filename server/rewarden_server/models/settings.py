@@ -28,25 +28,25 @@ _ENGINES: Mapping[str, str] = {
     "task": "is for vllm and sglang (backend); our own process reads it from the model's files",
     "tokenizer": "is for vllm and sglang (backend); our own process takes that of the model's files",
 }
-"""By setting that does not belong to a backend, what to do instead."""
+"""For each setting that does not belong to a backend: what to do instead."""
 
 
 def _checked(models: Mapping[str, ModelEndpoint]) -> Mapping[str, ModelEndpoint]:
     for name, model in models.items():
         if not _NAME.fullmatch(name):
-            # It is in addresses (/v1/models/NAME) and in metrics.
+            # The name is used in URLs (/v1/models/NAME) and in metrics.
             raise Misfit(": a name must be letters, digits and, inside, . _ -, at most 64 characters", f".{name}")
         ours = model.backend == "own"
         if model.address is None and not ours:
             message = f"is missing: set the URL of {model.backend}, such as http://HOST:8000"
             raise Misfit(message, f".{name}.address")
-        # Passed over, each of these would be believed, and another model would answer.
+        # If these were ignored, the operator would rely on them, and a different model would answer.
         strangers = _ENGINES if ours else _OWN
         for key, instead in strangers.items():
             if getattr(model, key) != _DEFAULTS[key]:
                 raise Misfit(instead.format(backend=model.backend), f".{name}.{key}")
         if model.address is not None and not _is_address(model.address, unix=ours):
-            # An address can contain a password: it is not repeated.
+            # An address can contain a password, so the message does not repeat it.
             message = f"must be {'unix:PATH or ' if ours else ''}http://HOST:PORT"
             raise Misfit(message, f".{name}.address")
     return models
@@ -63,7 +63,7 @@ def _is_address(address: str, *, unix: bool) -> bool:
 
 
 def is_ours(model: ModelEndpoint) -> bool:
-    """Returns whether the server itself starts what runs this model."""
+    """Returns whether the server itself starts the model's process."""
     return model.backend == "own" and model.address is None
 
 

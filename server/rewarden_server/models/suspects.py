@@ -1,4 +1,4 @@
-"""The search among many tasks for the one that kills their process: they are tried again, group by group."""
+"""The search among many tasks for the one that kills their process: they are retried group by group."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from typing import TypeVar
 T = TypeVar("T")
 
 _PARTS = 8
-"""Into how many groups suspects are split: of 512, one that kills its process is alone at the third death."""
+"""Number of groups into which suspects are split: among 512, the one that kills its process is alone at the third
+death."""
 
 _MOST_DEATHS = 16
-"""In one trial: each costs the time in which a process starts and loads its models. Attack: hundreds of tasks that each
-kill it would keep it from all work for hours."""
+"""Deaths allowed in one trial: each costs the time to start a process and load its models. Attack: hundreds of tasks
+that each kill the process would keep it from all work for hours."""
 
 
 async def culprits(suspects: Sequence[T], attempt: Callable[[list[T]], Awaitable[Sequence[T]]]) -> AsyncIterator[T]:
-    """Those that kill their process, as they are found.
+    """The tasks that kill their process, as they are found.
 
-    attempt: tries some together, with nothing beside them, and says under which of them the process died; none: it did
-    not. One that dies alone is a culprit; of more, each part is tried by itself. When too many have died, all that are
-    still suspected are given up as culprits. What `attempt` raises ends the trial.
+    attempt: runs some tasks with nothing beside them, and returns those during which the process died, or none. A task
+    that dies alone is a culprit; if several do, each part of them is tried by itself. After too many deaths, all
+    remaining suspects are given up as culprits. Exceptions from `attempt` end the trial.
     """
     groups = deque(_parts(suspects))
     deaths = 0
@@ -42,6 +43,6 @@ async def culprits(suspects: Sequence[T], attempt: Callable[[list[T]], Awaitable
 
 
 def _parts(suspects: Sequence[T]) -> list[list[T]]:
-    """At most so many, of about the same size."""
+    """At most `_PARTS` groups of about the same size."""
     size = -(-len(suspects) // _PARTS)
     return [list(suspects[start : start + size]) for start in range(0, len(suspects), size)] if size else []

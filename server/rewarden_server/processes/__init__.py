@@ -1,1 +1,1 @@
-"""Processes of the server's own, kept alive while it runs."""
+"""Child processes that the server starts and keeps alive while it runs."""

@@ -1,4 +1,4 @@
-"""A sandbox host of the server's own."""
+"""A sandbox host that the server starts."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from rewarden_server.lean.settings import LeanSettings
 from rewarden_server.processes.kept import KeptProcess
 from rewarden_server.processes.settings import SandboxSettings
 
-if TYPE_CHECKING:  # gRPC is slow to import, and an engine that runs no program needs none
+if TYPE_CHECKING:  # gRPC is slow to import, and an engine that runs no programs does not need it
     from rewarden_sandboxes.client import HostClient
 
 
 class HostProcess(KeptProcess["HostClient"]):
-    """A sandbox host that is kept alive from `start` to `close`; it kills its rooms when it ends."""
+    """A sandbox host kept alive from `start` to `close`; it kills its rooms when it ends."""
 
     what = "sandbox host"
     prefix = "rewarden-host-"
     lost = HostLost
 
     again_s: ClassVar[float] = 1.0
-    """Between two tries to reach it, where its connection breaks: gRPC gives one up sooner than we do."""
+    """Pause before retrying when its connection breaks: gRPC gives up sooner than we do."""
 
     def __init__(self, settings: SandboxSettings, lean: LeanSettings | None = None) -> None:
         super().__init__()
@@ -58,14 +58,14 @@ class HostProcess(KeptProcess["HostClient"]):
 
 def command(settings: SandboxSettings, lean: LeanSettings, address: str) -> list[str]:
     """The command line of a host with these settings."""
-    # -P: a folder of the host's name, where the server happens to stand, is not ours.
+    # -P: do not import a folder of the host's name from the server's working directory.
     host = [sys.executable, "-P", "-m", "rewarden_sandboxes"]
     return [*host, "--address", address, "--settings", json.dumps(host_settings(settings, lean))]
 
 
 def client_of(address: str, settings: SandboxSettings) -> HostClient:
-    """A client of a host that runs already: with the token, and over TLS where an authority is set. Opens nothing yet.
-    Raises HostError for files that are missing or cannot be read.
+    """A client of a host that is already running: with the token, and over TLS if a certificate or CA is set. Opens no
+    connection yet. Raises HostError for files that are missing or unreadable.
     """
     from rewarden_sandboxes.client import HostClient
     from rewarden_sandboxes.secret import read_tokens
@@ -79,14 +79,14 @@ def client_of(address: str, settings: SandboxSettings) -> HostClient:
 
 
 def listening(settings: SandboxSettings) -> list[str]:
-    """The words of a host's command line that say whom it lets in: paths of files, and nothing that is in them."""
+    """The arguments of a host's command line that say whom it lets in: paths of files, never their contents."""
     files = {"tls-cert": settings.tls_cert, "tls-key": settings.tls_key, "tls-ca": settings.tls_ca}
     files["token-file"] = settings.token_file
     return [word for name, path in files.items() if path is not None for word in (f"--{name}", str(path))]
 
 
 def host_settings(settings: SandboxSettings, lean: LeanSettings) -> dict[str, Any]:
-    """Returns the host's settings, ready for JSON. Those that are not set are left to the host."""
+    """The host's settings, JSON-ready. Settings that are not set are left to the host."""
     told: dict[str, Any] = {}
     for field in fields(HostSettings):
         value = getattr(settings, field.name, None)
@@ -99,6 +99,6 @@ def host_settings(settings: SandboxSettings, lean: LeanSettings) -> dict[str, An
     projects = local_places(lean)
     if projects:
         told |= {"lean": projects, "lean_memory_mb": lean.memory_mb}
-        # Each process is a session, and one that ends still holds its own when the next begins.
+        # Each Lean process is a session, and one that is ending still holds its session when the next begins.
         told.setdefault("sessions", 2 * lean.processes)
     return told

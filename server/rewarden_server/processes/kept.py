@@ -1,5 +1,4 @@
-"""A child process of the server's own that listens on a socket: started again when it dies, and gone when the server
-is."""
+"""A child process of the server that listens on a socket: restarted when it dies, and gone when the server is."""
 
 from __future__ import annotations
 
@@ -26,10 +25,10 @@ _GRACE_S = 10.0
 _LEFT_S = 2.0
 _LAST_WORDS_S = 1.0
 _STARTING_S = 120.0
-_LONGEST_PATH = 100  # the kernel takes 107 bytes for the path of a socket
+_LONGEST_PATH = 100  # the kernel allows 107 bytes for a socket's path
 
 _PREFIXES = ("rewarden-host-", "rewarden-model-")
-"""The beginnings of the names of all kept processes' folders."""
+"""The prefixes of all kept processes' folders."""
 
 _SOCKET = "host.sock"
 
@@ -37,37 +36,37 @@ _log = get_logger("processes")
 
 
 class Client(Protocol):
-    """A client that speaks to a process."""
+    """A client of a kept process."""
 
     async def close(self) -> None:
-        """Let go of it."""
+        """Close it."""
 
 
 C = TypeVar("C", bound=Client)
 
 
 class KeptProcess(ABC, Generic[C]):
-    """Made and used on one loop. `start` begins; from then on the process is kept alive until `close`.
+    """Created and used on one event loop. From `start` to `close` the process is kept alive.
 
-    The socket lies in a folder that this user alone may enter. The standard input is a pipe that nobody writes to: it
-    ends when the server does, however it does, and the process with it. The first line on the standard output says that
-    it answers; what it writes to its standard error goes into our log.
+    Its socket lies in a folder that only this user may enter. Its standard input is a pipe that nobody writes to: when
+    the server ends, however it does, the pipe closes and the process ends too. Its first line on standard output says
+    that it answers; whatever it writes to standard error goes into our log.
     """
 
     what: ClassVar[str]
-    """The name of the process in messages: `the {what} cannot start`."""
+    """The process's name in messages: `the {what} cannot start`."""
 
     prefix: ClassVar[str]
-    """The beginning of the name of its folder; one of those that `clean` knows."""
+    """The prefix of its folder's name; one of those that `clean` knows."""
 
     lost: ClassVar[type[Exception]]
-    """The exception that is raised, with a message, if there is no process."""
+    """The exception to raise, with a message, if there is no process."""
 
     look_s: ClassVar[float] = 10.0
-    """Between looks at whether it answers; a look costs next to nothing."""
+    """Seconds between health checks, which cost next to nothing."""
 
     silent_s: ClassVar[float] = 60.0
-    """The seconds that it may take to answer a look. Its loop has little to do, but the machine may be overloaded."""
+    """Seconds in which it must answer a health check. Its loop has little to do, but the machine may be overloaded."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -80,54 +79,54 @@ class KeptProcess(ABC, Generic[C]):
 
     @abstractmethod
     def command(self, address: str) -> list[str]:
-        """The command line of a process that listens there, and ends when its standard input does."""
+        """The command line of a process that listens at `address` and ends when its standard input closes."""
 
     @abstractmethod
     def connect(self, address: str) -> C:
-        """A client of the process that answers there."""
+        """A client of the process that listens at `address`."""
 
     def environment(self) -> dict[str, str]:
-        """The process's environment: by default our own."""
+        """The process's environment: by default the server's."""
         return dict(os.environ)
 
     async def look(self, client: C) -> None:
-        """Returns when the process has answered. Raises TimeoutError if it did not within `silent_s`. By default it is
-        not asked."""
+        """The health check: returns when the process has answered. Raises TimeoutError if it did not within `silent_s`.
+        By default there is no check."""
         await asyncio.Event().wait()
 
     @property
     def started(self) -> bool:
-        """Returns whether `start` was called, and `close` was not."""
+        """Returns whether it was started and not closed."""
         return self._keeping is not None
 
     @property
     def pid(self) -> int | None:
-        """The process, while there is one."""
+        """The process id, while there is a process."""
         return self._process.pid if self._process is not None else None
 
     def start(self) -> None:
-        """Begin to keep a process; returns at once."""
+        """Begin to keep a process alive; returns at once."""
         if self._keeping is None:
             self._keeping = asyncio.get_running_loop().create_task(self._keep())
 
     @property
     def answers(self) -> bool:
-        """Returns whether there is a process that answered when it started, and has not ended."""
+        """Returns whether there is a process that answered when it started and has not ended."""
         return self._client is not None
 
     @property
     def current(self) -> C | None:
-        """A client of the process that answers now, if there is one."""
+        """A client of the running process, if it answers."""
         return self._client
 
     @property
     def problem(self) -> str | None:
-        """Returns the reason why the last process could not start, in its own words, or None if it did."""
+        """The reason why the last process could not start, in its own words; None if it did."""
         return self._problem
 
     async def client(self, patience_s: float) -> C:
-        """Returns a client of the process once it answers. Raises `lost` when it does not within `patience_s` seconds,
-        or at once where it could not even start.
+        """A client of the process, once it answers. Raises `lost` if it does not within `patience_s` seconds, or at
+        once if it could not even start.
         """
         self.start()
         with contextlib.suppress(TimeoutError):
@@ -142,7 +141,7 @@ class KeptProcess(ABC, Generic[C]):
         raise self.lost(self._problem or f"the {self.what} did not start within {patience_s:g} s")
 
     async def until_left(self, client: C) -> None:
-        """Wait until a process that was lost is known to have ended; not for long, since it may live after all."""
+        """Wait until a lost process is known to have ended. Not for long: it may still be alive."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_LEFT_S):
                 while self._client is client:
@@ -150,10 +149,10 @@ class KeptProcess(ABC, Generic[C]):
                     await self._changed.wait()
 
     async def close(self) -> None:
-        """End the process: its standard input closes; if that is not enough it is killed."""
+        """End the process: close its standard input, and kill it if that is not enough."""
         keeping, self._keeping = self._keeping, None
         if keeping is not None:
-            self._changed.set()  # who waits for it waits no more
+            self._changed.set()  # wake those who wait for it
             keeping.cancel()
             await asyncio.gather(keeping, return_exceptions=True)
 
@@ -165,10 +164,10 @@ class KeptProcess(ABC, Generic[C]):
             folder: Path | None = None
             self._said.clear()
             try:
-                # Private by its mode: whoever can connect can have it do what we can.
+                # The folder's mode keeps it private: anyone who can connect can make the process do whatever we can.
                 folder = Path(tempfile.mkdtemp(prefix=self.prefix, dir=_short_folder()))
                 answered = await self._live(folder)
-            except Exception as error:  # noqa: BLE001 - hang: nobody would keep it any more, and all who ask would wait
+            except Exception as error:  # noqa: BLE001 - hang: nothing would restart it, and all callers would wait
                 self._said.append(str(error) or type(error).__name__)
             finally:
                 if folder is not None:
@@ -176,9 +175,9 @@ class KeptProcess(ABC, Generic[C]):
                         (folder / _SOCKET).unlink(missing_ok=True)
                         folder.rmdir()
             if self._keeping is not asyncio.current_task():
-                return  # hang: an error on the way out of a process's life took the place of its cancellation
+                return  # hang: an error while the process was ending replaced the cancellation
             words = "; ".join(self._said) or "no output"
-            # One that served comes back at once, and who asks meanwhile waits; one that cannot start says why.
+            # A process that served is restarted at once, and callers wait meanwhile; one that cannot start says why.
             self._problem = None if answered else f"the {self.what} cannot start: {words}"
             self._changed.set()
             _log.warning(f"{self.what} exited", answered=answered, said=words)
@@ -188,9 +187,9 @@ class KeptProcess(ABC, Generic[C]):
             wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
 
     async def _live(self, folder: Path) -> bool:
-        """One process's life, until it ends. Whether it ever answered."""
+        """Run one process until it ends. Returns whether it ever answered."""
         address = f"unix:{folder / _SOCKET}"
-        # Not asyncio's own: cancelled while it starts a process, it would wait forever.
+        # Not asyncio's own: if cancelled while it starts a process, it would wait forever.
         process = subprocess.Popen(
             self.command(address),
             stdin=subprocess.PIPE,
@@ -215,13 +214,13 @@ class KeptProcess(ABC, Generic[C]):
             listening.append(loop.create_task(self._listen(errors)))
             try:
                 first = await said.readline()
-            except ValueError:  # more than the reader keeps
+            except ValueError:  # longer than the reader's buffer
                 raise OSError("the first line on its standard output is too long") from None
             if first:
                 client = self._client = self.connect(address)
                 self._problem = None
                 self._changed.set()
-                # Nobody else reads it: a library that writes there for long must not find the pipe full.
+                # Nobody else reads it: a library that still writes to standard output must not find the pipe full.
                 listening.append(loop.create_task(self._listen(said)))
                 watching = loop.create_task(self._hangs(client))
                 await asyncio.wait({ended, watching}, return_when=asyncio.FIRST_COMPLETED)
@@ -248,9 +247,9 @@ class KeptProcess(ABC, Generic[C]):
                     stream.close()
 
     async def _hangs(self, client: C) -> None:
-        """Return when a process that answered does so no more, though it runs."""
+        """Return when a process that answered no longer does, although it runs."""
         silent = 0
-        while silent < 2:  # twice: a machine that slept has let the first time pass
+        while silent < 2:  # twice: the first timeout may only mean that the machine slept
             if not silent:
                 await asyncio.sleep(self.look_s)
             try:
@@ -260,11 +259,11 @@ class KeptProcess(ABC, Generic[C]):
                 silent += 1
 
     async def _listen(self, stream: asyncio.StreamReader) -> None:
-        """Write what the process says into our log."""
+        """Write the process's output to our log."""
         while True:
             try:
                 line = await stream.readline()
-            except ValueError:  # a line beyond all measure was dropped
+            except ValueError:  # an overlong line was dropped
                 continue
             if not line:
                 return
@@ -280,8 +279,8 @@ async def _reader(pipe: IO[bytes] | None) -> tuple[asyncio.StreamReader, asyncio
     try:
         transport, _ = await asyncio.shield(opening)
     except asyncio.CancelledError:
-        # Not cancelled itself: uvloop would close the descriptor, and the pipe's object would close it again when it
-        # is collected; by then the number is somebody else's.
+        # The opening itself is not cancelled: uvloop would close the descriptor, and the pipe object would close it
+        # again when it is collected. By then the number may belong to something else.
         transport, _ = await opening
         transport.close()
         raise
@@ -289,7 +288,7 @@ async def _reader(pipe: IO[bytes] | None) -> tuple[asyncio.StreamReader, asyncio
 
 
 def _end_of(process: subprocess.Popen[bytes]) -> asyncio.Future[None]:
-    """Done when the process has ended. Its output may be held open by others, so that says nothing."""
+    """A future that is done when the process has ended. Its output says nothing: others may hold it open."""
     loop = asyncio.get_running_loop()
     descriptor = os.pidfd_open(process.pid)
     ended: asyncio.Future[None] = loop.create_future()
@@ -308,7 +307,7 @@ def _end_of(process: subprocess.Popen[bytes]) -> asyncio.Future[None]:
 
 
 async def _end(process: subprocess.Popen[bytes], ended: asyncio.Future[None]) -> None:
-    """Let a process end, which removes what is its own; kill it when it does not."""
+    """Let a process end, so that it cleans up after itself; kill it if it does not."""
     assert process.stdin is not None
     process.stdin.close()
     done, _ = await asyncio.wait({ended}, timeout=_GRACE_S)
@@ -319,19 +318,19 @@ async def _end(process: subprocess.Popen[bytes], ended: asyncio.Future[None]) ->
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """It leads a group of its own, and has not been waited for: the number is still its own."""
+    """Kill its process group. It has not been waited for, so the number is still its own."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
 
 
 def clean() -> list[str]:
-    """Removes the folders of abandoned sockets, which a server and its process leave when both are killed. Returns the
-    folders that were removed.
+    """Remove the folders of abandoned sockets, which remain when a server and its process are both killed. Returns
+    messages about the folders that were removed.
     """
     said = []
     place = Path(_short_folder() or tempfile.gettempdir())
     for folder in sorted(each for prefix in _PREFIXES for each in place.glob(f"{prefix}*")):
-        # The folder of temporary files is everybody's: only what is this user's own is removed.
+        # The temporary directory is shared by all users: remove only this user's own folders.
         about = folder.lstat()
         if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.geteuid():
             continue
@@ -339,7 +338,7 @@ def clean() -> list[str]:
         with socket.socket(socket.AF_UNIX) as probe:
             try:
                 probe.connect(str(path))
-                continue  # somebody serves there
+                continue  # a process serves there
             except OSError:
                 pass
         if not path.exists() and time.time() - about.st_mtime < _STARTING_S:
@@ -352,6 +351,5 @@ def clean() -> list[str]:
 
 
 def _short_folder() -> str | None:
-    """Returns the parent for temporary folders: None for the default, or /tmp where the default is too long for a
-    socket in it."""
+    """The parent for temporary folders: None for the default, /tmp if the default is too long for a socket's path."""
     return None if len(tempfile.gettempdir()) + 40 < _LONGEST_PATH else "/tmp"

@@ -18,7 +18,7 @@ _LIMITS = doc("a table of limits (in the environment: cpu_s=10,memory_mb=512)")
 
 
 def _addresses(value: Any) -> Any:
-    """Sandbox hosts, as a string separated by commas or as a list; returns the string."""
+    """Sandbox hosts, given as a comma-separated string or a list; returns the string."""
     parts = value.split(",") if isinstance(value, str) else value
     if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
         return value
