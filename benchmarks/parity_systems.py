@@ -57,7 +57,7 @@ from benchmarks.parity_judged import (
 from benchmarks.parity_lakes import lakes
 from benchmarks.parity_laws import laws
 from benchmarks.parity_molecules import attributes
-from benchmarks.parity_proofs import trajectories
+from benchmarks.parity_proofs import reasoned_proofs, trajectories
 from benchmarks.parity_questions import proposed
 from benchmarks.parity_rows import (
     Forms,
@@ -3318,5 +3318,19 @@ SYSTEMS: Mapping[str, Published] = {
         ),
         note="Each row has a random reader's answer and a random judge's verdict, which both sides use. The published "
         "configuration adds four unrelated documents to those that the reader sees.",
+    ),
+    "kimina-prover": Published(
+        recipe="kimina_prover",
+        repository="project-numina/kimina-prover-rl",
+        commit="e16b605e8186614c685875c9b57eb19e841b521a",
+        file="recipe/kimina_prover_rl/kimina_prover_rl/reward/format_reward.py",
+        beside=("recipe/kimina_prover_rl/kimina_prover_rl",),
+        roots=("recipe/kimina_prover_rl",),
+        call="(reference == 'proved') * (FormatReward().check_format_error([{'role': 'assistant', 'content': "
+        "response}], statement)[0] == FormatError.NONE)",
+        rows=reasoned_proofs(),
+        told=True,
+        deviations=(Deviation(("*, vague loop, *",), "A line of frequent words can be repeated any number of times."),),
+        note="Lean's verdict on the proof is drawn for each row and given to both sides.",
     ),
 }

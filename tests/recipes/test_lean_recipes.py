@@ -67,7 +67,7 @@ async def scores(name: str, words: Sequence[str], params: dict[str, Any] | None 
 
 
 def thought(word: str, blocks: int = 2) -> str:
-    steps = "Then:\n```tactics\nsimp\n```\n" * blocks
+    steps = "Then:\n```tactics\nsimp\n```\n" * (blocks - 1) + f"So:\n```tactics\n{word}\n```\n"
     return f"<think>\n{steps}</think>\n```lean4\n{word}\n```"
 
 
@@ -115,6 +115,7 @@ async def test_lean_statement_asks_for_no_reference() -> None:
         (thought("wrong"), 0.0, "lean_error"),
         (thought("half"), 0.5, "theorem_missing"),
         (thought("proved", blocks=1), 0.0, "malformed"),
+        (thought("simp").replace("lean4\nsimp", "lean4\nproved"), 0.0, "malformed"),
         (thought("proved") + "\nQ.E.D.", 0.0, "malformed"),
         (thought("wrong") + "\n```lean4\nproved\n```", 0.0, "malformed"),
         ("<think>no tactics</think>\n```lean4\nproved\n```", 0.0, "malformed"),

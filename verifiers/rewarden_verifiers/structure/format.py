@@ -5,15 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import Any, ClassVar, Literal
-
-import re2
+from functools import cached_property
+from typing import ClassVar, Literal
 
 from rewarden.types import Outcome
 from rewarden_verifiers.contract import verifier
 from rewarden_verifiers.extraction import boxes, encodable
 from rewarden_verifiers.outcome import no_answer, right, scored
+from rewarden_verifiers.structure.lines import Echo, Repeats, compiled
 from rewarden_verifiers.structure.tags import Element, Scanner, Tag, Tree, scanner
 from rewarden_verifiers.structure.templates import TEMPLATES, Outside
 
@@ -55,7 +54,7 @@ class Pattern(Count):
     match: Literal["full", "search"] = "search"
 
     def __post_init__(self) -> None:
-        _compiled(self.regex)
+        compiled(self.regex)
         Count.__post_init__(self)  # `super()` does not work in a dataclass with slots
 
 
@@ -78,6 +77,8 @@ class FormatParams:
     contains: Texts that must occur.
     lacks: Texts that must not occur.
     items: Total number of list items (lines with a bullet or a number).
+    echoes: Blocks whose lines other blocks must contain, such as a final program that the reasoning prepares.
+    repeats: Lines that may not be repeated.
     mode: `all`: 1 if every constraint is met, else 0; `fraction`: the share of constraints met.
     """
 
@@ -91,6 +92,8 @@ class FormatParams:
     contains: tuple[str, ...] = ()
     lacks: tuple[str, ...] = ()
     items: Count | None = None
+    echoes: tuple[Echo, ...] = ()
+    repeats: Repeats | None = None
     mode: Literal["all", "fraction"] = "all"
 
     def __post_init__(self) -> None:
@@ -124,15 +127,18 @@ class Checks:
         self.boxed = Count(min=params.boxed, max=params.boxed) if isinstance(params.boxed, int) else params.boxed
         self.params = params
         self.needed = {tag.name for tag in self.tags if tag.min}
-        within = {count.within for count in (self.boxed, params.items, *params.patterns) if count is not None}
+        within = {
+            count.within for count in (self.boxed, params.items, params.repeats, *params.patterns) if count is not None
+        }
         for name in within - {None}:
             if name not in self.scanner.allowed:
                 raise ValueError(f"within: {name!r} is none of the tags")
-        if not (self.tags or self.boxed or params.patterns or params.contains or params.lacks or params.items):
-            raise ValueError("nothing is required: give a template, tags, boxed, patterns, contains, lacks or items")
-
-        singles = len(params.patterns) + len(params.contains) + len(params.lacks)
-        singles += (self.boxed is not None) + (params.items is not None)
+        singles = len(params.patterns) + len(params.contains) + len(params.lacks) + len(params.echoes)
+        singles += (self.boxed is not None) + (params.items is not None) + (params.repeats is not None)
+        if not (self.tags or singles):
+            raise ValueError(
+                "nothing is required: give a template, tags, boxed, patterns, contains, lacks, items, echoes or repeats"
+            )
         self.number = singles + (len(self.tags) + (2 if self.outside == "allow" else 3) if self.tags else 0)
         # Shared by all responses: it is always the same, and creating it costs more than most checks.
         self.full_marks = right(evidence={"constraints": self.number, "met": self.number})
@@ -165,6 +171,14 @@ class Checks:
         if items is not None:
             found = [sum(1 for _ in _LIST_ITEM.finditer(part)) for part in within(items.within)]
             self._count("items", items, found, failed)
+        for place, echo in enumerate(self.params.echoes):
+            if (problem := echo.problem(encodable(text))) is not None:
+                failed[f"echo:{place}"] = problem
+        repeats = self.params.repeats
+        if repeats is not None:
+            parts = [encodable(part) for part in within(repeats.within)]
+            if (problem := repeats.problem(parts)) is not None:
+                failed["repeats"] = problem
         return failed
 
     def _tags(self, tree: Tree, failed: dict[str, str]) -> None:
@@ -210,19 +224,19 @@ class Checks:
 
     @staticmethod
     def _pattern(name: str, pattern: Pattern, parts: list[str], failed: dict[str, str]) -> None:
-        compiled = _compiled(pattern.regex)
+        regex = compiled(pattern.regex)
         if not parts:
             failed[name] = f"there is no <{pattern.within}>"
         for part in parts:
             readable = encodable(part)
             if pattern.match == "full":
-                if compiled.fullmatch(readable.strip()) is None:
+                if regex.fullmatch(readable.strip()) is None:
                     failed[name] = "does not match"
                 continue
             # Stop at the number of matches that decides, so that a pattern that matches everywhere stays cheap.
             enough = min(_MOST_MATCHES, pattern.max + 1 if pattern.max is not None else max(pattern.min, 1))
             found = 0
-            for _ in compiled.finditer(readable):
+            for _ in regex.finditer(readable):
                 found += 1
                 if found >= enough:
                     break
@@ -260,16 +274,6 @@ def _by_name(root: Element) -> dict[str, list[Element]]:
     return found
 
 
-@lru_cache(maxsize=1024)
-def _compiled(regex: str) -> Any:
-    options = re2.Options()
-    options.log_errors = False
-    try:
-        return re2.compile(regex, options)
-    except re2.error as error:
-        raise ValueError(f"RE2 refuses the pattern {regex!r}: {error}") from None
-
-
 def _sequence(sequence: str, tags: tuple[Tag, ...]) -> Callable[[str], bool]:
     """Compiles a test of the tag names, each followed by a slash. Raises ValueError."""
     names = {tag.name for tag in tags}
@@ -277,9 +281,9 @@ def _sequence(sequence: str, tags: tuple[Tag, ...]) -> Callable[[str], bool]:
         raise ValueError("sequence may hold names of tags, spaces, and ( ) | * + ? { } ,")
     if unknown := set(_STEP.findall(sequence)) - names:
         raise ValueError(f"sequence: {min(unknown)!r} is none of the tags")
-    # Each name becomes a group that ends in a slash, which no name contains; spaces are then meaningless.
-    compiled = _compiled(re.sub(r"\s+", "", _STEP.sub(lambda match: f"(?:{match.group()}/)", sequence)))
-    return lambda path: compiled.fullmatch(path) is not None
+    # Each name becomes a group that ends in a slash, which no name holds; then spaces mean nothing any more.
+    regex = compiled(re.sub(r"\s+", "", _STEP.sub(lambda match: f"(?:{match.group()}/)", sequence)))
+    return lambda path: regex.fullmatch(path) is not None
 
 
 @verifier(version="2", graded=True, inline=True, view="full")
@@ -291,9 +295,9 @@ def format(response: str, params: FormatParams) -> Outcome:
     view to `{"part": "full", "starts_open": true}`, and the tag is restored.
 
     Each requirement is a constraint: one per expected tag (its count, closed, not blank), `nesting`, `order`,
-    `outside`, and one per box count, pattern, list length, and required or forbidden word. `mode: all` scores 1 or 0;
-    `mode: fraction` scores the share of constraints met. A blank response, and one with none of the required tags,
-    scores 0, even if it meets prohibitions by saying nothing.
+    `outside`, and one per box count, pattern, list length, required or forbidden word, echo, and for repeats. `mode:
+    all` scores 1 or 0; `mode: fraction` scores the share of constraints met. A blank response, and one with none of the
+    required tags, scores 0, even if it meets prohibitions by saying nothing.
     """
     if not response.strip():
         return no_answer()
