@@ -86,4 +86,16 @@ PAIRS = [
         '{"d3": 9, "d1": 2, "d7": 1}',
     ),
     pair("scores of ids in brackets", '{"[d3": 3, "d1": 2, "d7": 1}', EXACT, ORDER, '{"[d3]": 3, "d1": 2, "d7": 1}'),
+    pair("several ids at each rank", "1. d1 d3 d7\n2. d3 d7 d1", {"metrics": "exact"}, ORDER, "d3 d1 d7"),
+    pair("ids in the words of a sentence", "perhaps d3 d1 d7", {"metrics": "exact"}, ORDER, "d3, d1 and d7"),
+    pair(
+        "an id with the word of another",
+        "doc d3x, doc d1, doc d7",
+        {"metrics": "exact"},
+        ORDER,
+        "doc d3, doc d1, doc d7",
+    ),
+    pair("a rank for an id", "[3] x\n[1] y\n[7] z", {"metrics": "exact"}, ORDER, "[1] d3\n[2] d1\n[3] d7"),
+    pair("words without end", "d100 " * 39_000),
+    pair("ranks without end", "#1 " * 60_000),
 ]

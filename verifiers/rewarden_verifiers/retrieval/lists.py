@@ -16,6 +16,9 @@ _ID_KEYS = ("id", "doc_id", "docid", "document_id", "passage_id", "pid", "item_i
 _LIST_KEYS = ("ranking", "ranked_list", "ranked", "results", "items", "ids", "documents", "recommendations", "answer")
 
 _FENCE = re.compile(r"```[A-Za-z]{0,12}\n?|~~~[A-Za-z]{0,12}\n?")
+_TEXT = re.compile(r"\\(?:text|textbf|texttt|mathrm|mathbf|mathtt)\s?\{([^{}]{0,500})\}")
+_GREATER = re.compile(r"[ \t]{0,8}(?:\\(?:succ(?:eq)?|rightarrow|to|gt|geq?)(?![A-Za-z])|[≻⪰→⇒≥]|->|>=)[ \t]{0,8}")
+"""Signs between an id and the next one in a chain."""
 _CHAIN = re.compile(r"\[[^\[\]\n>]{1,500}\](?:\s{0,20}>\s{0,20}\[[^\[\]\n>]{1,500}\])+")
 _BRACKETS = re.compile(r"\[([^\[\]\n,]{1,500})\]")
 _ENTRY = re.compile(
@@ -29,6 +32,7 @@ _AROUND = " \t\r\n*_`\"'“”‘’"
 def ranking(text: str) -> list[str] | None:
     """The ids in their order, repeated ones included; None if there is no list. Never raises; linear."""
     body = _FENCE.sub("", text).strip() if "`" in text or "~" in text else text.strip()
+    body = _GREATER.sub(" > ", _TEXT.sub(r"\1", body))
     if not body:
         return None
     for reader in (_json, _chain, _table, _entries, _line):
@@ -139,6 +143,8 @@ def _line(text: str) -> Sequence[str] | None:
         return inner
     if "," in last or "，" in last or ";" in last or "、" in last:
         return _SEPARATORS.split(last.rstrip(". \t").strip("[](){} \t").rstrip("."))
+    if len(lines) == 1 and " | " in last:
+        return last.strip("| \t").split(" | ")
     if len(lines) > 1 and all(len(line) <= _LONGEST_ID for line in lines):
         return [line for line in lines if not line.rstrip().endswith(":")]
     return [last] if len(last) <= _LONGEST_ID else None

@@ -13,7 +13,7 @@ from rewarden.types import Component, Outcome, StepScore
 from rewarden_verifiers.contract import verifier
 from rewarden_verifiers.extraction import extract, rules_of
 from rewarden_verifiers.outcome import no_answer, scored, too_expensive, wrong
-from rewarden_verifiers.retrieval import measures
+from rewarden_verifiers.retrieval import entries, measures
 from rewarden_verifiers.retrieval.lists import MOST_CHARACTERS, clean, ranking
 from rewarden_verifiers.retrieval.measures import Gain, Measure
 from rewarden_verifiers.retrieval.scores import scores
@@ -149,16 +149,17 @@ class Expected:
     pairs: int
 
     def meant(self, written: str) -> str:
-        """The id that an entry of a list means: itself, or what comes before a remark on it ("d3: names the year")."""
-        if not self._known(written):
-            for plain in (written.removesuffix("."), written.removeprefix("and ").removesuffix(".")):
-                if self._known(plain):  # "d3, d7, and d9."
-                    return plain
-            for mark in (": ", " - ", " – ", " — ", " ("):
-                before, found, _ = written.partition(mark)
-                if found and self._known(before := before.strip("*_`[]\"' ")):
-                    return before
-        return written
+        """The id that an entry of a list means."""
+        return entries.meant(written, self._known)
+
+    def parted(self, ids: Sequence[str]) -> list[str]:
+        """A list with the ids of its only entry, or of its last one, apart: "d3 d7 d1", "d3, d7 and d1"."""
+        last = ids[-1]
+        parts = entries.several(last, self._known) if not self._known(last) else None
+        # Attack: a line of ids for each rank, of which one would count.
+        if parts is None or (len(ids) > 1 and len(parts) > 2):
+            return list(ids)
+        return [*ids[:-1], *parts]
 
     def _known(self, one: str) -> bool:
         return one in self.gains or one in self.levels or (self.catalogue is not None and one in self.catalogue)
@@ -212,9 +213,9 @@ def retrieval(response: str, prepared: Expected, params: RetrievalParams) -> Out
     The reference gives each id's relevance (`{"d3": 2, "d7": 1}`), a list of relevant ids (in the ideal order, for
     rank-biased overlap), or `{qrels | relevant, order, catalogue}`. The list is read from a box, an answer tag, a tag
     `<ranking>` or the whole response. It can be JSON, "[3] > [1] > [2]", a Markdown table, numbered or bulleted lines,
-    comma-separated, or one id per line. In a table, the headings identify the column of ids; the ids are ranked from
-    top to bottom, or by a column of ranks. Several metrics are combined in a weighted mean, and the components hold
-    each value.
+    separated by commas or blanks, or one id per line. In a table, the headings identify the column of ids; the ids are
+    ranked from top to bottom, or by a column of ranks. Several metrics are combined in a weighted mean, and the
+    components hold each value.
 
     nDCG equals scikit-learn's `ndcg_score` if no scores tie, with linear or exponential gains. MAP at k divides by the
     number of relevant ids that fit within k, so that full marks are possible. RBO is the extrapolated variant. A
@@ -264,7 +265,7 @@ def _sorted(written: Sequence[Entry], prepared: Expected, params: RetrievalParam
     ids: list[str] = []
     for place, entry in enumerate(written):
         if isinstance(entry, str):
-            ids.append(prepared.meant(params.id(entry)))
+            ids.append(params.id(entry))
             continue
         name, score = entry
         if name is None:
@@ -274,7 +275,9 @@ def _sorted(written: Sequence[Entry], prepared: Expected, params: RetrievalParam
         one = prepared.meant(params.id(name))
         # Attack: one score for all. Among equal scores the worst is first, and an unknown id before all.
         scored_ids.append((-score, prepared.levels.get(one, -math.inf), one))
-    return ids or [one for _, _, one in sorted(scored_ids)]
+    if ids:
+        return [prepared.meant(one) for one in prepared.parted(ids)]
+    return [one for _, _, one in sorted(scored_ids)]
 
 
 def _judged(ids: Sequence[str], prepared: Expected, params: RetrievalParams, evidence: dict[str, Any]) -> Outcome:
