@@ -1,7 +1,7 @@
 """Asks for k opinions, reads each strictly, and retries unreadable ones.
 
 The cause of unreadable replies is tested, not guessed. A truncated reply is the judge's fault: it is requested once
-more with four times the tokens, and after that there is no opinion. Any other unreadable reply is requested three
+more with four times the tokens and a request for short texts, and after that there is no opinion. Any other unreadable reply is requested three
 times. If none of the three is readable, the same question is asked three times with a neutral text of equal length in
 place of each candidate text. If all of these replies are readable, the candidate's own text made the replies
 unreadable, and that must not pay (promise 2): the opinion counts as the lowest. Otherwise the judge is at fault, and
@@ -46,6 +46,14 @@ MORE = 4
 
 WARMER = 0.5
 """The temperature for retries: at 0 the judge would give the same reply."""
+
+
+_BRIEF = (
+    "Your last reply was cut off because it was too long. Keep each text in it to one short sentence or passage, "
+    "whatever the material asks for."
+)
+"""Attack: a text that asks for a reply without end, so that its own verdict never comes. It asks nothing of a judge's
+thought, which a hard question needs."""
 
 
 class Asked(Protocol):
@@ -185,6 +193,7 @@ async def _opinion(
             if more > 1:
                 return Opinion(None, str(error), "verifier")
             more = MORE
+            chat = await offload(_size(inquiry), rendered, params, inquiry, brief=True)
         except UnreadableError as error:
             problem = str(error)
             failed += 1
@@ -196,7 +205,7 @@ async def _opinion(
             refusals += 1
         attempt += 1
     neutral = scrambled if refusals else as_long
-    chat = await offload(_size(inquiry), rendered, params, inquiry, neutral=neutral)
+    chat = await offload(_size(inquiry), rendered, params, inquiry, neutral=neutral, brief=more > 1)
     for control in range(ASKS):
         # All opinions, and all texts of that length, share these attempts, whose numbers no other question uses.
         place = ASKS + 1 + control
@@ -289,6 +298,8 @@ def _size(inquiry: Inquiry[Any]) -> int:
 def rendered(params: JudgeParams, inquiry: Inquiry[Any], *, neutral: StandIn | None = None) -> Chat:
     """Renders an inquiry as a chat. neutral: see `prompts.render`."""
     form = inquiry.form if inquiry.form is not None else reply_form(inquiry.schema or {})
+    if brief and inquiry.schema is not None:
+        form = f"{form}\n\n{_BRIEF}"
     if inquiry.portion is not None:
         # Next to the form, because the form also follows a request's own prompt.
         form = f"{inquiry.portion.notice()}\n\n{form}"
