@@ -60,8 +60,8 @@ _CALLS = {"judge": "Judges", "model": "Reward models", "models": "Reward models"
 """Parameters that name a judge or a model: a recipe with one of them calls it, if only through another verifier."""
 
 _CALLED = {"Judges": "judge", "Reward models": "model"}
-_IN_SANDBOX = ("dafny", "execution", "kernels", "lean", "rocq", "verilog")
-"""Packages whose verifiers run programs in the sandbox."""
+_IN_SANDBOX = ("dafny", "execution", "kernels", "lean", "repositories", "rocq", "tasks", "verilog")
+"""Packages whose verifiers run programs in the sandbox, or in its boxes."""
 
 
 _ARXIV = re.compile(r"\barXiv (\d{4}\.\d{4,5})")

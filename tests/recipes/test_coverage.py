@@ -98,6 +98,7 @@ def test_the_summaries_have_what_the_recipes_say_and_the_needs_of_these_paramete
     assert needs["klear-reasoner", "mathematics"] == ()
     assert needs["klear-reasoner", "programs"] == ("sandbox",)
     assert needs["open-agentrl", "programs"] == ("sandbox",)
+    assert needs["agent-rlvr", "tests"] == ("sandbox",)
     assert needs["qwenlong-l1", ""] == ("judge",)
     assert needs["rlmt", ""] == ("model",)
     assert needs["deepresearcher", ""] == ("judge", "environment")
