@@ -73,15 +73,18 @@ def test_the_table_is_aligned_and_names_what_went_unscored() -> None:
     assert any(line.startswith("verifier   yes 1 (f00): 4 verdicts") for line in lines)
 
 
-def test_what_the_caller_did_wrong_is_named_with_its_count() -> None:
+def test_mistakes_in_requests_and_references_are_named_with_their_counts() -> None:
     tally = Tally()
     unnamed = "params.judge: no judge is named"
     for told in (unnamed, "recipe 'mine' reads\nprogress.step", unnamed):
         wrong = {"status": "error", "reason": "invalid_params", "fault": "caller", "feedback": told}
         tally.of("a")[1].add(wrong, "g")
+    bad = "reference.target: there is no such field"
+    tally.of("a")[1].add({"status": "undecided", "reason": "invalid", "fault": "reference", "feedback": bad}, "g")
     tally.of("a")[1].add({"status": "error", "reason": "lost", "fault": "infra", "feedback": "a worker"}, "g")
     made = summary(Tally(tally.state()))
     lines = made.table().splitlines()
+    assert "mistake    reference.target: there is no such field: 1" in lines
     first = lines.index("mistake    params.judge: no judge is named: 2")
     assert lines[first + 1] == "mistake    recipe 'mine' reads\\nprogress.step: 1"
     assert "a worker" not in "".join(lines)

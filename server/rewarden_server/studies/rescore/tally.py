@@ -15,7 +15,7 @@ MOST_SOURCES = 1000
 MOST_NAMES = 1000
 """Sources, and reasons or flags of a source, that are counted by name; a mistaken column must not eat the memory."""
 _MOST_MESSAGES = 20
-"""Messages of a source: of what the caller did wrong there are few kinds, or one for each row."""
+"""Messages of a source: of mistakes in requests and references there are few kinds, or one for each row."""
 OTHER = "(other)"
 _LONGEST_NAME = 200
 
@@ -24,7 +24,8 @@ _LONGEST_NAME = 200
 class Counts:
     """The counts of one data source. `judged`: scored by a verifier that has a notion of passing. `score_sum` is over
     the scored. `judge_failures`: by group, or row without one: the outputs on which the reference's own judge failed,
-    which were blamed on the policy. `mistakes`: the feedback of errors that are the caller's fault.
+    which were blamed on the policy. `mistakes`: the feedback of verdicts without a
+    score that are the fault of the caller or the reference.
     """
 
     rows: int = 0
@@ -61,7 +62,7 @@ class Counts:
         else:
             of_status = self.undecided if status == "undecided" else self.error
             _bump(of_status, verdict.get("fault") or "unknown")
-            if verdict.get("fault") == "caller" and verdict.get("feedback"):
+            if verdict.get("fault") in ("caller", "reference") and verdict.get("feedback"):
                 _bump(self.mistakes, verdict["feedback"][:_LONGEST_NAME], _MOST_MESSAGES)
         self.excluded += bool(verdict.get("exclude"))
         self.no_answer += "no_answer" in flags
