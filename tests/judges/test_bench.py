@@ -475,7 +475,7 @@ def test_a_verdict_without_steps_is_no_mark(
     judged.script({"when": "Tansy", "reply": {"reason": "", "verdict": "correct"}})
     file = write(tmp_path / "rows.jsonl", rows_of.process_bench("gsm8k-0", ["She has 5.", "So five."], -1))
     assert main(["judge", "bench", "processbench", str(file), "--params", '{"mode": "verdict"}', "-q"]) == 3
-    assert "the verdict has no steps" in capsys.readouterr().out
+    assert "the verdict has no steps: use a verifier that marks them" in capsys.readouterr().out
 
 
 # --- rows that are not the set's ---

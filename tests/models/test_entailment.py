@@ -104,6 +104,7 @@ async def test_labels_that_the_model_does_not_have_are_named(judged: Judged, scr
     found = await judged("fact", BY, response="Ulm is on a river.", reference=EVIDENCE)
     assert (found["status"], found["fault"]) == ("error", "caller")
     assert found["feedback"].startswith("params.entailment.supported: there is no output 'entailment'")
+    assert found["evidence"]["path"] == "params.entailment.supported"
     assert "yes, no" in found["feedback"]
     given = {**BY, "entailment": {"supported": "yes", "refuted": None}}
     assert (await judged("fact", given, response="Ulm is on a river.", reference=EVIDENCE))["score"] == 1.0

@@ -90,15 +90,16 @@ async def entailed(
 
 
 def _told(outcome: Outcome) -> Outcome:
-    """Rewrites an outcome's feedback to name the parameters the caller set, not those of the verifier that was
-    called.
-    """
-    said = outcome.feedback or ""
+    """An outcome that names the parameters of whoever asked, and not those of the verifier that is asked for them."""
+    said, evidence = outcome.feedback or "", dict(outcome.evidence)
     for word in ("supported", "refuted"):
-        said = said.replace(f"params.measures.{word}.label", f"params.entailment.{word}")
+        theirs, ours = f"params.measures.{word}.label", f"params.entailment.{word}"
+        said = said.replace(theirs, ours)
+        if evidence.get("path") == theirs:
+            evidence["path"] = ours
     if said.startswith("params.entailment.refuted"):
         said += ". Set it to null for a model that has no such label"
-    return replace(outcome, feedback=said or None)
+    return replace(outcome, feedback=said or None, evidence=evidence)
 
 
 def _pieces(passages: Sequence[str]) -> list[str]:

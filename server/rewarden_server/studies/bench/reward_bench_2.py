@@ -93,7 +93,7 @@ class RewardBench2(BenchSet[Contested | Rated]):
     )
     kinds = ("rating", "comparison", "ranking")
     use = Use(name="judge", params={"mode": "scale", "scale": {"low": 1, "high": 10}})
-    overall = "the mean of the subsets"
+    overall = "the mean of the subsets, of which Ties can reach 101 %, as in the set's script"
     parts = _SUBSETS
     ties = "1 / k for the best response of k equals; nothing in Ties between right and wrong answers"
 

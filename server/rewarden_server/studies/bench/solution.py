@@ -58,7 +58,9 @@ class Solution(Entry[Marked]):
         """See `Entry`."""
         steps = verdicts[0].steps or ()
         if not steps:
-            raise UnusableError("the verdict has no steps")
+            raise UnusableError(
+                "the verdict has no steps: use a verifier that marks them, such as critic or rm_process"
+            )
         if len(steps) != len(self.steps):
             raise UnusableError(f"the verdict has {len(steps)} steps, the solution {len(self.steps)}")
         # A step without a mark was joined with another one, or left out as a repetition: the other one has the mark.
