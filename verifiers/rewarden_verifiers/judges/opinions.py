@@ -1,11 +1,12 @@
 """Asks for k opinions, reads each strictly, and retries unreadable ones.
 
 The cause of unreadable replies is tested, not guessed. A truncated reply is the judge's fault: it is requested once
-more with four times the tokens and a request for short texts, and after that there is no opinion. Any other unreadable reply is requested three
-times. If none of the three is readable, the same question is asked three times with a neutral text of equal length in
-place of each candidate text. If all of these replies are readable, the candidate's own text made the replies
-unreadable, and that must not pay (promise 2): the opinion counts as the lowest. Otherwise the judge is at fault, and
-there is no opinion. If the judge becomes unreachable meanwhile, that error is raised, because the test is incomplete.
+more with four times the tokens and a request for short texts, and after that there is no opinion. Any other unreadable
+reply is requested three times. If none of the three is readable, the same question is asked three times with a neutral
+text of equal length in place of each candidate text. If all of these replies are readable, the candidate's own text
+made the replies unreadable, and that must not pay (promise 2): the opinion counts as the lowest. Otherwise the judge is
+at fault, and there is no opinion. If the judge becomes unreachable meanwhile, that error is raised, because the test is
+incomplete.
 
 If the judge's server refuses a question, the candidate is the cause if the server accepts the same characters in
 another order, which have no fewer tokens. Attack: write text that a content filter refuses.
