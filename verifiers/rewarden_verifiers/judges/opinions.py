@@ -296,8 +296,10 @@ def _size(inquiry: Inquiry[Any]) -> int:
     return sum(len(one.text) for one in [*texts, *inquiry.findings] if isinstance(one, Material))
 
 
-def rendered(params: JudgeParams, inquiry: Inquiry[Any], *, neutral: StandIn | None = None) -> Chat:
-    """Renders an inquiry as a chat. neutral: see `prompts.render`."""
+def rendered(
+    params: JudgeParams, inquiry: Inquiry[Any], *, neutral: StandIn | None = None, brief: bool = False
+) -> Chat:
+    """Renders an inquiry as a chat. neutral: see `prompts.render`. brief: the last reply was truncated."""
     form = inquiry.form if inquiry.form is not None else reply_form(inquiry.schema or {})
     if brief and inquiry.schema is not None:
         form = f"{form}\n\n{_BRIEF}"
