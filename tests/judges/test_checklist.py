@@ -148,7 +148,7 @@ async def test_what_is_no_checklist(
     [
         ("yes_no", answers("no"), "satisfied only if every one of them is there"),
         ("score", scores(50), "above 50 only if none is missing"),
-        ("behaviours", found(0), "occurs only where all of them are"),
+        ("behaviours", found(0), "occurs only where all of them occur"),
     ],
 )
 async def test_each_mode_says_what_half_a_compound_item_is_worth_and_that_claims_are_none(

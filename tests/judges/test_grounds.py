@@ -67,8 +67,8 @@ async def test_a_passage_that_does_not_stand_there_is_asked_for_once_more_and_th
     found = await judge(judged, mode)
     assert (found["score"], found["passed"], found["reason"]) == (0.0, False, "unquoted")
     assert (found["flags"], found["fault"], len(scripted.requests)) == (["unquoted"], "policy", 2)
-    assert "was already returned to you" in scripted.chats()[1]
-    assert "was already returned to you" not in scripted.chats()[0]
+    assert "An earlier reply quoted" in scripted.chats()[1]
+    assert "An earlier reply quoted" not in scripted.chats()[0]
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -129,8 +129,8 @@ async def test_a_quote_that_is_not_there_is_asked_for_once_more(
     verdict = await judged("judge", prompt="The capital of France?", response=PROSE, reference="Paris")
     assert (verdict["score"], verdict["extracted"]) == (1.0, "Paris")
     assert asked_of(scripted) == [(PROSE, True), (PROSE, True), ("Paris", False)]
-    assert "already returned to you" in scripted.chats()[1]
-    assert "already returned to you" not in scripted.chats()[0]
+    assert "An earlier reply quoted" in scripted.chats()[1]
+    assert "An earlier reply quoted" not in scripted.chats()[0]
 
 
 async def test_our_extraction_takes_the_place_of_a_quote_that_is_never_there(
