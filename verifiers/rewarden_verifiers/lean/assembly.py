@@ -15,19 +15,19 @@ from rewarden_verifiers.lean.source import PLAIN, code, plain, split_header
 Mode = Literal["auto", "file", "proof", "statement"]
 
 _TERM = re.compile(r"(?:fun|λ)\b|[⟨@‹]")
-"""No tactic begins with one of these."""
+"""The beginnings of terms; no tactic begins with one of these."""
 
 _BEGINS = DECLARING | {"namespace", "section", "private", "protected", "noncomputable", "mutual", "example"}
 
 _ONCE = frozenset({"namespace", "section", "universe", "variable"})
-"""Commands that must not be repeated: names would get two prefixes, or two meanings."""
+"""Commands that must not be repeated: names would get a second prefix, or become ambiguous."""
 
 
 def whole_file(submission: str, statement: Statement, mode: Mode) -> tuple[str, str]:
-    """Returns the file that is elaborated, and the mode: `file` or `proof`.
+    """Returns the file to elaborate, and the mode: `file` or `proof`.
 
-    The reference's imports replace the submission's: then they mean the same, and no import can add something that the
-    reference lacks. `auto` treats a text as a proof if it declares none of the required theorems.
+    The reference's imports replace the submission's, so that both have the same meaning, and no import can add
+    something that the reference lacks. `auto` treats a text as a proof if it declares none of the required theorems.
     """
     text = plain(submission).strip("\n")
     written = split_header(text)
@@ -36,7 +36,7 @@ def whole_file(submission: str, statement: Statement, mode: Mode) -> tuple[str, 
         return _join(statement, f"{statement.preamble}\n\n{statement.core}{_proof(body)}\n"), "proof"
     names = {name for _, _, name in declarations(body)}
     if not written.imports and not names & statement.declared and not _begins_anew(body, statement):
-        # A theorem on its own: the text before the reference's theorem belongs before it.
+        # A bare theorem: the text before the reference's theorem belongs before it.
         body = f"{statement.preamble}\n\n{body.strip()}"
     return _join(statement, f"{body.strip()}\n"), "file"
 
@@ -63,7 +63,7 @@ def _states(body: str, statement: Statement) -> bool:
 
 
 def _last(name: str) -> str:
-    """Returns a name's last part, however it is written."""
+    """Returns the last component of a name, however it is written."""
     return name.translate(PLAIN).rpartition(".")[2]
 
 

@@ -1,6 +1,6 @@
-"""A claim: a statement in Lean without its proof, as an axiom that has its type.
+"""A claim: a statement in Lean without its proof, represented by an axiom of that type.
 
-A response's claim is made of words that are read one by one, so that it can be put before a proof as trusted source.
+A response's claim is rebuilt token by token, so that it can be put before a proof as trusted source.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ MAX_CHARACTERS = 20_000
 """The maximum size of a response's statement."""
 
 MAX_DEPTH = 200
-"""The maximum depth of its brackets. Attack: thousands, on which Lean's own parser runs out of stack."""
+"""The maximum nesting depth of its brackets. Attack: thousands of them, which overflow the stack of Lean's own
+parser.
+"""
 
 _COMMANDS = """
 by sorry admit axiom macro macro_rules notation syntax elab elab_rules run_tac run_cmd run_elab run_meta infix infixl
@@ -26,12 +28,12 @@ private protected universe variable example opaque inductive structure class ini
 unsafe partial noncomputable export include omit declare_syntax_cat builtin_initialize include_str include_bytes
 """
 _TERMS_ONLY = frozenset(_COMMANDS.split())
-"""Words that a statement does not need after its name. All others build terms, which change nothing around them."""
+"""Words that a statement does not need after its name. All other words build terms, which have no side effects."""
 
 _OPENING, _CLOSING = frozenset("([{⦃⟨⟦"), frozenset(")]}⦄⟩⟧")
 
 _EVALUATED = re.compile(r"#|[A-Za-z_]{2}%")
-"""Commands, and terms such as `eval% e`."""
+"""Commands, and elaborators such as `eval% e`."""
 
 _LEVELS = re.compile(r"\s*\.\{([^{}]*)\}")
 _LEVEL = re.compile(r"[^\W\d][\w']*")
@@ -42,11 +44,11 @@ _SECTIONS = frozenset({"section", "noncomputable"})
 _BEGINS = frozenset({"open", "variable", "universe", "set_option", "in"}) | _SECTIONS
 
 _ONLY_EFFORT = re.compile(r"(?:synthInstance\.)?max(?:Heartbeats|RecDepth|Size)|(?:linter|pp)\.[\w.]+")
-"""Options that leave the meaning of a statement as it is. They are dropped."""
+"""Options that do not change the meaning of a statement. They are dropped."""
 
 
 class Refused(ValueError):
-    """A response that is no single statement. reason: of the verdict."""
+    """The response is not a single statement. reason: of the verdict."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -55,8 +57,9 @@ class Refused(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """A statement without its proof. name: of its axiom. before: commands that concern it alone (`open`, `variable`).
-    levels: `.{u}` if it names universes. universes: how many universes it is used with, if it is used with any."""
+    """A statement without its proof. name: the axiom's name. before: commands that only apply to it (`open`,
+    `variable`). levels: `.{u}` if it names universes. universes: the number of universes that uses of it give, or 0.
+    """
 
     name: str
     before: str = ""
@@ -67,31 +70,31 @@ class Claim:
 
     @property
     def text(self) -> str:
-        """The statement as an axiom, which gives it a type. No proof may rest on it.
+        """The statement as an axiom, which gives it a type. No proof may depend on it.
 
-        Attack: a command after the type. It stands in brackets, and so do the binders, where no command can be.
+        Attack: a command after the type. The type and the binders are in brackets, where commands are impossible.
         """
         axiom = f"axiom {self.name}{self.levels} {self.binders} : (\n{self.kind}\n)"
         return f"section\n{self.before}\n{axiom}\nend\n"
 
     @property
     def type(self) -> str:
-        """The statement as a term, in the universes of the goal."""
+        """The statement as a term, with the universes of the goal."""
         return f"(type_of% @{self.name}{levels(self.universes)})"
 
 
 def levels(count: int) -> str:
-    """The universes of a goal."""
+    """The universe parameters of a goal."""
     return ".{" + ", ".join(f"rewarden_{number}" for number in range(count)) + "}" if count else ""
 
 
 def claim_of_reference(stated: Statement, name: str) -> tuple[str, Claim]:
-    """The context of a reference's theorem, and its claim. Raises Refused."""
+    """Returns the context of a reference's theorem, and its claim. Raises Refused."""
     text = _without_proof(stated)
     found = _code(text)
     place = _keyword(found)
     begin = end = _own(found, place)
-    # `open X in` belongs to the theorem alone.
+    # `open X in` applies to this theorem only.
     while begin and found[begin - 1].text == "in":
         begin = max((at for at in range(begin - 1) if found[at].text in _BEGINS), default=0)
     before = text[found[begin].start : found[end - 1].end] if begin < end else ""
@@ -100,8 +103,9 @@ def claim_of_reference(stated: Statement, name: str) -> tuple[str, Claim]:
 
 
 def claim_of_response(response: str, context: str, before: str, name: str) -> Claim:
-    """The claim of a response, which may repeat the task's context. before: commands of the reference's claim, which
-    are context as well. Raises Refused."""
+    """Returns the claim of a response, which may repeat the task's context. before: the commands of the reference's
+    claim, which also count as context. Raises Refused.
+    """
     if len(response) > MAX_CHARACTERS:
         raise Refused("too_expensive", f"more than {MAX_CHARACTERS} characters")
     source = plain(response)
@@ -132,7 +136,7 @@ def _without_proof(stated: Statement) -> str:
 
 
 def _keyword(found: Sequence[Token]) -> int:
-    """The place of the last `theorem` or `lemma` with a name."""
+    """The position of the last `theorem` or `lemma` with a name."""
     places = (at for at in range(len(found) - 2, -1, -1) if found[at].text in PROVED and found[at + 1].kind == "word")
     place = next(places, None)
     if place is None:
@@ -141,7 +145,9 @@ def _keyword(found: Sequence[Token]) -> int:
 
 
 def _own(found: Sequence[Token], place: int) -> int:
-    """The place where a theorem begins, whose keyword is at `place`: that of its attributes and modifiers."""
+    """The position where a theorem begins, including its attributes and modifiers. place: the position of its
+    keyword.
+    """
     while place and found[place - 1].text in _MODIFIERS:
         place -= 1
     while place and found[place - 1].text == "]":
@@ -157,7 +163,7 @@ def _own(found: Sequence[Token], place: int) -> int:
 
 
 def _without(found: list[Token], context: Sequence[str]) -> list[Token]:
-    """Tokens without the first place where they are those of the context, however it is laid out."""
+    """Removes the context from the beginning of the tokens, whatever its layout."""
     size = len(context)
     texts = [token.text for token in found]
     for at in range(len(found) - size + 1) if size else ():
@@ -167,10 +173,10 @@ def _without(found: list[Token], context: Sequence[str]) -> list[Token]:
 
 
 def _commands(text: str, found: Sequence[Token]) -> Iterator[str]:
-    """Yields the commands before a response's theorem, written anew.
+    """Yields the commands before a response's theorem, rewritten.
 
-    Attack: a notation, macro, instance or axiom, which changes what the goal means; or such a command behind the names
-    of an `open`. Names are quoted, so that no word of theirs is a keyword.
+    Attack: a notation, macro, instance or axiom that changes the meaning of the goal; or such a command after the names
+    of an `open`. Names are quoted, so that they cannot contain keywords.
     """
     at = 0
     while at < len(found):
@@ -222,14 +228,14 @@ def _extra(token: Token) -> Refused:
 
 
 def _names(found: Sequence[Token], at: int) -> int:
-    """The place behind the names that begin at a place."""
+    """The position after the names that begin at `at`."""
     while at < len(found) and found[at].kind == "word" and found[at].text not in _BEGINS:
         at += 1
     return at
 
 
 def _brackets(found: Sequence[Token], at: int) -> int:
-    """The place behind the brackets that begin at a place."""
+    """The position after the brackets that begin at `at`."""
     depth = 0
     while at < len(found) and (depth or found[at].text in _OPENING):
         depth += (found[at].text in _OPENING) - (found[at].text in _CLOSING)
@@ -242,7 +248,9 @@ def _quoted(word: str) -> str:
 
 
 def _claim(rest: str, name: str, before: str) -> Claim:
-    """The claim of the text behind a theorem's name. Raises Refused for one without binders in brackets and a type."""
+    """Returns the claim in the text after a theorem's name. Raises Refused unless it consists of bracketed binders and
+    a type.
+    """
     universes = _LEVELS.match(rest)
     named = ""
     if universes is not None:
@@ -267,7 +275,7 @@ def _claim(rest: str, name: str, before: str) -> Claim:
 
 
 def _bare(text: str) -> str:
-    """A text with blanks for comments. Raises Refused where its brackets do not close, or are too deep."""
+    """Returns a text with comments blanked out. Raises Refused if its brackets are unbalanced or nested too deeply."""
     depth, last, kept = 0, 0, list[str]()
     for token in tokens(text):
         kept += [text[last : token.start], " " if token.kind == "comment" else token.text]
@@ -285,7 +293,9 @@ def _bare(text: str) -> str:
 
 
 def _only_terms(text: str) -> None:
-    """Raises Refused for a text that may run code, or be more than terms. Attack: code in an interpolated string."""
+    """Raises Refused for a text that could run code or contain more than terms. Attack: code in an interpolated
+    string.
+    """
     words = {token.text for token in suspects(text) if token.kind == "word"}
     if refused := sorted(words & _TERMS_ONLY):
         raise Refused("forbidden_construct", f"its type has {', '.join(refused)[:200]}")

@@ -8,9 +8,9 @@ from typing import Any
 from rewarden_verifiers.provers import Checked, Goal, Message
 
 _KEPT = 50
-"""The maximum number of messages, goals and tactics in one verdict."""
+"""The maximum number of messages, goals and tactics in a verdict."""
 _TEXT = 2000
-"""Characters of one of them."""
+"""The maximum length of each."""
 
 
 def told(messages: Iterable[Message], shown: int) -> str | None:

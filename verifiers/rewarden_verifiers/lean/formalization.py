@@ -18,7 +18,9 @@ from rewarden_verifiers.lean.verifier import LABELS
 from rewarden_verifiers.outcome import no_answer, right, wrong
 
 _IDENTITY = "fun h => no_implicit_lambda% @h"
-"""Proves what implies itself. With `fun h => h` Lean wants to find implicit variables that a statement does not use."""
+"""Proves that a statement implies itself. With `fun h => h`, Lean may look for implicit variables that a statement does
+not use.
+"""
 
 ATTEMPTS = (
     "fun h => h",
@@ -30,32 +32,35 @@ ATTEMPTS = (
     "by grind",
     "by aesop",
 )
-"""Proofs of an implication that use its premise in a few steps."""
+"""Proofs of an implication that use its premise and a few more steps."""
 
 MAX_UNIVERSES = 3
 """The maximum number of universe parameters of a reference."""
 
 _LIMITS = frozenset(("time_limit", "memory_limit", "output_limit", "crashed"))
 _MAX_LIMITS = 2
-"""Attempts of one direction that may reach a limit. Attack: a statement on which all run until the caller gives up."""
+"""The maximum number of attempts per direction that may reach a limit. Attack: a statement on which all attempts run
+until the caller gives up.
+"""
 
 _REFERENCE, _RESPONSE, _UNPROVED = "RewardenReference", "RewardenResponse", "Rewarden.unproved"
 _CARRIERS = tuple(f".{name}" for name in (_REFERENCE, _RESPONSE, _UNPROVED))
-"""Axioms that carry the statements. Attack: an attempt that searches, and finds one of them as a proof; or the
-reference's namespace, which stays open and prefixes their names."""
+"""The axioms that represent the statements. Attack: an attempt that searches, and finds one of them as a proof. Their
+names can also have the reference's namespace as a prefix, because it stays open.
+"""
 
 _GOAL = "Rewarden.goal"
 
 _OPEN = f"axiom {_UNPROVED} : (p : Prop) → p"
-"""In the place of `sorry`, which a Lean without its library lacks."""
+"""Replaces `sorry`, which is missing in a Lean without its library."""
 
 _ABSURD = "∀ (p : Prop), p"
-"""False, also where no library defines it."""
+"""False, in a form that needs no library."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormalizationReference:
-    """The statement that is right.
+    """The right statement.
 
     statement: Lean source: imports, `open` lines and definitions as needed, and one theorem; its proof can be missing.
     header: Text before the statement, mainly imports, if the statement has none.
@@ -150,9 +155,9 @@ async def formalization(
     if compiled.status != "scored" and compiled.fault != "reference":
         return compiled
     if not compiled.passed:
-        # The reference compiles in the same context, as its controls have shown.
+        # The reference compiles in the same context, as the controls have shown.
         return wrong("lean_error", feedback=_own(compiled), extracted=text[:2000], evidence=evidence)
-    # Attack: the reference's axiom within the response's statement, by its name. It comes after the response.
+    # Attack: naming the reference's axiom in the response's statement. It is declared after the response's.
     both = [own, gold]
     forward, backward = await asyncio.gather(
         context.proof(both, _implies(own, gold)), context.proof(both, _implies(gold, own))
@@ -173,7 +178,9 @@ async def formalization(
 
 @dataclass(frozen=True, slots=True)
 class _Tried:
-    """The end of a direction. attempt: the first that proves it, or None. limits: that others reached."""
+    """The result for one direction. attempt: the first one that proves it, or None. limits: those that other attempts
+    reached.
+    """
 
     attempt: str | None
     limits: tuple[str, ...] = ()
@@ -189,12 +196,13 @@ class _Context:
     preamble: str
 
     async def compiles(self, claim: Claim) -> Outcome:
-        """The outcome of a proof that a statement implies itself; the fault is the reference's if it does not
-        compile."""
+        """Returns the outcome of proving that a statement implies itself. If the statement does not compile, the
+        outcome blames the reference.
+        """
         return await self._tried([claim], _implies(claim, claim), _IDENTITY)
 
     async def proof(self, claims: Sequence[Claim], goal: str) -> _Tried | Outcome:
-        """Tries attempts until one proves a goal. Returns an outcome where there is no verdict."""
+        """Runs attempts until one proves the goal. Returns an outcome if there is no verdict."""
         limits: list[str] = []
         for attempt in self.params.attempts:
             outcome = await self._tried(claims, goal, attempt)
@@ -221,9 +229,10 @@ class _Context:
 
 
 async def _control(context: _Context, gold: Claim) -> Claim | Outcome:
-    """The reference's claim, with as many universes as it has. Raises InvalidReference for a reference on which proofs
-    say nothing. None of it depends on a response. Returns the outcome of a control without a verdict for another
-    reason."""
+    """Returns the reference's claim with its number of universes. Raises InvalidReference if proofs about the reference
+    are meaningless. This does not depend on the response. Returns a control's outcome if it has no verdict for another
+    reason.
+    """
     itself = await context.proof([gold], _implies(gold, gold))
     if isinstance(itself, _Tried) and itself.attempt is None:
         for universes in range(1, MAX_UNIVERSES + 1):
@@ -251,7 +260,7 @@ async def _control(context: _Context, gold: Claim) -> Claim | Outcome:
 
 
 def _failed_beside(ended: Outcome, text: str, evidence: Mapping[str, Any]) -> Outcome:
-    """The outcome of a response that compiles alone and fails beside the reference, which is proved to imply itself."""
+    """The outcome if a response compiles alone but fails next to the reference, for which the control passed."""
     if ended.fault != "reference":
         return ended
     return wrong("lean_error", feedback=ended.feedback, extracted=text[:2000], evidence=evidence)
@@ -262,11 +271,11 @@ def _implies(one: Claim, other: Claim) -> str:
 
 
 def _own(outcome: Outcome) -> str:
-    """Lean's words on a response that stands in the place of a reference."""
+    """Lean's messages about a response that was given in place of a reference."""
     return (outcome.feedback or "").removeprefix("reference does not compile: ")
 
 
 def _rests_on_a_claim(outcome: Outcome) -> bool:
-    """Returns whether a proof rests on one of the axioms that carry the statements."""
+    """Returns whether a proof depends on one of the axioms that represent the statements."""
     theorems = outcome.evidence.get("strict", {}).get("theorems", ())
     return any(f".{axiom}".endswith(_CARRIERS) for one in theorems for axiom in one["axioms"])

@@ -1,8 +1,8 @@
 """Rejects forbidden content before Lean sees it, each kind with its own reason.
 
-The gate makes rejections cheap and their reasons plain. It does not keep a false proof from scoring: the strict tier,
-which reads the compiled module, catches a forbidden word that is hidden from the gate (in a macro, in a notation, in a
-name made during elaboration).
+The gate makes rejections cheap and their reasons clear. It is not what keeps a false proof from scoring: the strict
+tier, which reads the compiled module, catches a forbidden word that the gate cannot see (in a macro, in a notation, in
+a name made during elaboration).
 """
 
 from __future__ import annotations
@@ -136,8 +136,9 @@ def _word(token: Token, body: list[Token], index: int, *, sorry: bool, meta: boo
 
 
 def _meta(token: Token, body: list[Token], index: int) -> bool:
-    """Returns whether a word runs code: `meta` within a line is a name, as it was before Lean 4.22, and rules that
-    Aesop tries late are called `unsafe`."""
+    """Returns whether a word runs code. `meta` inside a line is a name, as it was before Lean 4.22, and `unsafe` also
+    marks Aesop rules that are tried late.
+    """
     word = token.text
     behind = body[index + 1] if index + 1 < len(body) else None
     if behind is not None and behind.text == "%" and behind.start == token.end:
@@ -162,7 +163,7 @@ def _in_attribute(body: list[Token], index: int) -> bool:
 
 
 def _declaration(body: list[Token], index: int) -> str:
-    """Yields the words up to the next command, which begins a line without indentation as far as the text shows."""
+    """Yields the words up to the next command, assumed to begin an unindented line."""
     words = [body[index].text]
     for token in body[index + 1 : index + 400]:
         if token.text in _SYNTAX or (token.first and token.text in _COMMANDS):

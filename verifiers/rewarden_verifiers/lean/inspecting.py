@@ -82,7 +82,7 @@ def _program() -> Mapping[str, bytes]:
 async def inspect(
     sandbox: Sandbox, project: str, reference: bytes | None, submission: bytes, question: Mapping[str, Any]
 ) -> Findings:
-    """Compares, collects axioms, and replays. Raises SandboxError if that failed."""
+    """Compares the modules, collects axioms, and replays the declarations. Raises SandboxError if that fails."""
     given = {**_program(), "submission.olean": submission, "question.json": json.dumps(question).encode()}
     if reference is not None:
         given["reference.olean"] = reference
@@ -100,7 +100,7 @@ async def inspect(
             f"the imports of a compiled file were not loaded: {report.limit or f'signal {report.signal}'}"
         )
     if report.status in _TOO_MUCH or report.signal is not None:
-        # The compiled file is too large or too deep to inspect.
+        # The compiled file is too large or nested too deeply to inspect.
         fault = report.status if report.status in _TOO_MUCH else "crashed"
         return Findings(fault=fault, cpu_s=report.cpu_time, wall_s=report.wall_time)
     if report.status != "ok":
@@ -114,7 +114,7 @@ async def inspect(
 
 
 def _loading(stderr: bytes) -> bool:
-    """Returns whether the inspection ended while it loaded the imports of both reference and submission."""
+    """Returns whether the inspection ended while loading the imports that both files share."""
     stages = [line for line in stderr.decode("utf-8", "replace").splitlines() if line in (LOADING, LOADED)]
     return stages[-1:] == [LOADING]
 

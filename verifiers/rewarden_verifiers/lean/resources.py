@@ -13,8 +13,9 @@ from rewarden_verifiers.provers import Project
 
 @dataclass(frozen=True, kw_only=True)
 class LeanResources:
-    """The usable projects, by name; they may be resolved only when they are used. default: the project of samples that
-    name none."""
+    """The configured projects that are usable, by name; they may be resolved lazily. default: the project for samples
+    that name none.
+    """
 
     projects: Mapping[str, Project] = field(default_factory=dict)
     default: str | None = None

@@ -1,7 +1,7 @@
-"""Lean's source as words: which are in code, and which in comments and strings, and where the header of imports ends.
+"""Splits Lean source into words, tells code from comments and strings, and finds the end of the import header.
 
-This only reads the surface, and does not parse: the imports of a file extend Lean's grammar. It is used for rejecting
-and sorting, and no verdict rests on it.
+This is a surface reading, not a parser: the imports of a file extend Lean's grammar. It is used for rejecting and
+sorting, and no verdict depends on it.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def tokens(text: str) -> Iterator[Token]:
 
 
 def code(text: str) -> Iterator[Token]:
-    """Yields the tokens of a text that are code, to all appearance."""
+    """Yields the tokens of a text that appear to be code."""
     return (token for token in tokens(text) if token.kind in ("word", "symbol"))
 
 
@@ -141,8 +141,9 @@ def _misleads(token: Token) -> bool:
 
 
 def _comment_end(text: str, at: int) -> int:
-    """Comments nest. Lean skips the character after the `/-` that opens one: `/-/- -/` is a whole comment, and the text
-    after it is code."""
+    """Returns the end of a comment. Comments nest. Lean skips the character after an opening `/-`: `/-/- -/` is a
+    complete comment, and the text after it is code.
+    """
     depth = 1
     for found in _DASHES.finditer(text, at + 3):
         depth += 1 if found[0] == "/-" else -1
@@ -184,7 +185,7 @@ def split_header(text: str) -> Header:
 
 
 def _head(text: str) -> Iterator[Token]:
-    """Yields the tokens up to the first that cannot be in a header."""
+    """Yields the tokens up to the first one that cannot belong to a header."""
     wanted = False
     for token in tokens(text):
         if token.kind == "comment":
@@ -225,7 +226,7 @@ RUNNING = frozenset(
         *("native_decide", "bv_decide", "bv_check", "polyrith", "dbg_trace", "deriving_handler", "meta"),
     }
 )
-"""Words that make Lean run the text's own code during elaboration, or may do so."""
+"""Words that make Lean run code from the text during elaboration, or may do so."""
 
 PLAIN_ATTRIBUTES = frozenset(
     {
@@ -237,7 +238,7 @@ PLAIN_ATTRIBUTES = frozenset(
         *("induction_eliminator", "cases_eliminator", "unbox", "implicit_reducible", "expose", "mk_iff", "stacks"),
     }
 )
-"""Attributes that run none of the text's own code."""
+"""Attributes that do not run code from the text."""
 
 
 def attributes(found: Sequence[Token]) -> Iterator[Token]:
@@ -261,9 +262,9 @@ def attributes(found: Sequence[Token]) -> Iterator[Token]:
 
 
 def runs_code(text: str) -> bool:
-    """Returns whether the text's own code may run during elaboration, so that the process must not be used again.
+    """Returns whether code from the text may run during elaboration, in which case the process must not be reused.
 
-    A word that is hidden from this changes no verdict: a warm process is only a screen.
+    Hiding a word from this does not change any verdict: a warm process is only a screen.
     """
     found = list(suspects(text))
     for token in found:

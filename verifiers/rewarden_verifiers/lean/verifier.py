@@ -169,7 +169,7 @@ class _Judgement:
         return self._zero(status, status.replace("_", " "), flags=("too_expensive", status))
 
     def _compiles(self, source: str) -> Outcome:
-        """Returns the verdict on a statement alone: it compiles, and there is one."""
+        """Returns the verdict on a statement alone: whether it compiles, and whether there is one."""
         names = [name for _, word, name in declarations(source) if word in PROVED]
         if not names:
             return self._zero("theorem_missing", "it compiles, but it states no theorem")
@@ -304,7 +304,7 @@ class _Judgement:
 
 
 async def _both(first: Awaitable[First], second: Awaitable[Second]) -> tuple[First, Second]:
-    """Awaits both at the same time; if one fails, the other is cancelled."""
+    """Awaits both concurrently; if one fails, the other is cancelled."""
     tasks = asyncio.ensure_future(first), asyncio.ensure_future(second)
     try:
         return await asyncio.gather(*tasks)
