@@ -1,4 +1,4 @@
-"""Expressions in given variables: read as `math` reads answers, evaluated at points, compared by their skeletons."""
+"""Expressions in given variables: parsed as `math` parses answers, evaluated at points, and compared by skeleton."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FUNCTIONS = (
 )
 _FUNCTION_NAMES = frozenset(FUNCTIONS) | {"log", "lg", "asin", "acos", "atan", "sign", "sgn"}
 MOST_WORK = 60_000
-"""Nodes times points of an evaluation: about a second."""
+"""The maximum number of nodes times points of an evaluation: about a second."""
 _DIGITS = 18
 _NODES = (Number, Symbol, Constant, Sum, Negation, Product, Quotient, Power, Root, Call)
 _MODULE = re.compile(r"(?<![A-Za-z0-9_])(?:np|numpy|math|torch|sp|sympy)\.(?=[a-z])")
@@ -47,11 +47,11 @@ _LEFT = re.compile(
 
 
 class NoExpression(Exception):
-    """The text is not an expression in these variables; says why."""
+    """The text is not an expression in these variables; the message says why."""
 
 
 def expression(text: str, variables: Collection[str], functions: Collection[str] = FUNCTIONS) -> Node:
-    """The expression of a text; of an equation `y = …`, the right-hand side. Raises NoExpression, TooExpensive."""
+    """Parses an expression; of an equation `y = …`, the right-hand side. Raises NoExpression, TooExpensive."""
     text = _right_side(text.strip(), variables)
     function = _PYTHON.fullmatch(text)
     if function is not None:
@@ -96,7 +96,9 @@ def _is_free(name: str, variables: Collection[str]) -> bool:
 
 
 def symbol(name: str) -> str:
-    """The name by which an expression has a variable. Raises NoExpression for one that is read as something else."""
+    """The symbol under which expressions contain a variable. Raises NoExpression if the name would be parsed as
+    something else.
+    """
     try:
         node = read(name).node
     except (Unreadable, TooExpensive):
@@ -107,19 +109,19 @@ def symbol(name: str) -> str:
 
 
 def size(node: Node) -> int:
-    """The number of numbers, names, operators and functions of an expression as it is written; its complexity."""
+    """The number of numbers, names, operators and functions in an expression as written; its complexity."""
     return sum(map(_own_size, walk(node)))
 
 
 def _own_size(part: Node) -> int:
-    """The part of the size that a node has beside those below it."""
+    """The size that a node adds to its children's."""
     if isinstance(part, Sum):
-        # A minus between two terms is read as a plus and a sign, and is one operator.
+        # A minus between two terms is parsed as a plus and a sign, but counts as one operator.
         return len(part.terms) - 1 - sum(isinstance(term, Negation) for term in part.terms[1:])
     if isinstance(part, Product):
         return len(part.factors) - 1
     if isinstance(part, Power) and part.base == Constant("e"):
-        return 0  # exp(x) is read as a power, and is one function
+        return 0  # exp(x) is parsed as a power, but is one function
     if isinstance(part, Root) and isinstance(part.index, Number) and part.index.value == 2:
         return 0  # the 2 of a square root is not written
     return 1
@@ -149,12 +151,14 @@ def values(node: Node, variables: Sequence[str], points: Sequence[Sequence[float
 
 
 def skeleton(node: Node) -> str:
-    """The expression with every constant as C, sorted: equal for expressions that differ in constants alone."""
+    """The expression with every constant replaced by C, sorted: equal for expressions that differ only in constants."""
     return _skeleton(node) or "C"
 
 
 def _skeleton(node: Node) -> str | None:
-    """The skeleton of what is not constant; None for a constant. Constants next to it are left out, save exponents."""
+    """The skeleton of an expression; None for a constant. Constants next to non-constant parts are dropped, except
+    exponents.
+    """
     match node:
         case Number() | Constant():
             return None
@@ -163,7 +167,7 @@ def _skeleton(node: Node) -> str | None:
         case Negation(body=body):
             return _scaled(_skeleton(body))
         case Sum(terms=terms):
-            # A constant is added or not, and each term has its factor or not: the forms that fitting tells apart.
+            # A constant is added or not, and each term has a factor or not: fitting distinguishes no other forms.
             parts = sorted({_unscaled(found) for term in terms if (found := _skeleton(term)) is not None})
             if not parts:
                 return None

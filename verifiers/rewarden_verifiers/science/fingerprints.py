@@ -26,13 +26,13 @@ def _generator(kind: Fingerprint) -> Any:
 
 @lru_cache(maxsize=2048)
 def _bits(smiles: str, kind: Fingerprint) -> Any:
-    # From the canonical SMILES, so that the order in which atoms were written plays no part.
+    # Computed from the canonical SMILES, so that the order in which atoms were written does not matter.
     with silent():
         return _generator(kind)(rdkit().MolFromSmiles(smiles))
 
 
 def tanimoto(a: Molecule, b: Molecule, kind: Fingerprint) -> float:
-    """Tanimoto's coefficient: shared bits by all bits; from 0 to 1."""
+    """Tanimoto coefficient: shared bits divided by all bits, from 0 to 1."""
     from rdkit.DataStructs import TanimotoSimilarity
 
     return float(TanimotoSimilarity(_bits(a.smiles, kind), _bits(b.smiles, kind)))

@@ -23,7 +23,7 @@ _PART = re.compile(r"([A-Z][a-z]?)([1-9][0-9]{0,3})?|([(\[])|([)\]])([1-9][0-9]{
 _CHARGE = re.compile(r"(?:\^([1-9]?)([+-])|\^?([+-])([1-9]?))$")
 _LONE_ION = re.compile(r"([A-Z][a-z]?)([1-9])([+-])")
 _UNCLEAR = re.compile(r"(?:[0-9]{2}|[)\]][0-9])$")
-"""Digits in front of a sign that may count atoms or charges."""
+"""Digits before a sign that may count either atoms or charges."""
 _DRESS = re.compile(r"\\(?:text|mathrm|mathbf|ce|mbox|operatorname)(?![A-Za-z])|\\[,;:! ]|[{}_$`]|\*\*|\\[()\[\]]")
 _DOT = re.compile(r"\\cdot(?![A-Za-z])\s?|\s?[·•∙⋅.]\s?(?=[0-9]{0,2}[A-Z(])")
 _SIGNS = str.maketrans("⁺⁻−–⁰¹²³⁴⁵⁶⁷⁸⁹", "+---0123456789")
@@ -34,7 +34,9 @@ _NAME = re.compile(r"\s\([a-z][a-z -]{1,60}\)$")
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """A formula: the atoms of each element, the charge, and the text where it says how the atoms are joined."""
+    """A formula: the number of atoms of each element, the charge, and its text if that shows how the atoms are
+    joined.
+    """
 
     atoms: tuple[tuple[str, int], ...]
     charge: int
@@ -42,8 +44,8 @@ class Formula:
 
 
 def same(a: Formula, expected: Formula) -> bool:
-    """Returns whether a formula is the expected one. Where that repeats an element it says how the atoms are joined
-    (CH3COOH), and isomers differ.
+    """Returns whether a formula matches the expected one. If that repeats an element, it shows how the atoms are joined
+    (CH3COOH), and isomers count as different.
     """
     if expected.condensed is not None:
         return a.condensed == expected.condensed
@@ -51,7 +53,9 @@ def same(a: Formula, expected: Formula) -> bool:
 
 
 def read(text: str) -> Formula | None:
-    """The formula that a text is, out of its dress; None if it is none. "SO42-" is none: 42 or 4 atoms of oxygen."""
+    """Parses a formula, with or without markup; None if the text is not one. "SO42-" is rejected as ambiguous: 42 or 4
+    oxygen atoms.
+    """
     if len(text) > 4 * _LONGEST:
         return None
     body = _undressed(text)
@@ -114,17 +118,17 @@ def _add(total: Counter[str], part: Counter[str], factor: int) -> None:
 
 
 def is_formula(text: str) -> bool:
-    """Returns whether a text that is not SMILES is meant as a formula and not as a broken SMILES: it has hydrogen,
-    which a SMILES writes in brackets, or names each element once and no count of 1.
+    """Returns whether a text that is not valid SMILES is meant as a formula rather than as a broken SMILES: it contains
+    hydrogen, which SMILES writes in brackets, or names each element once without a count of 1.
     """
     found = read(text)
-    if found is None or text.strip() == "NaN":  # what tables put where there is nothing
+    if found is None or text.strip() == "NaN":  # tables use "NaN" for missing values
         return False
     return found.condensed is None or any(element == "H" for element, _ in found.atoms)
 
 
 def written(text: str) -> Formula | Literal["hedged", "unparseable_answer"]:
-    """The formula of an answer: the whole of it, or the only one in a sentence that does not doubt it."""
+    """Finds the formula in an answer: the whole text, or the only formula in a sentence that expresses no doubt."""
     whole = read(_NAME.sub("", text.strip(_AROUND)))
     if whole is not None:
         return whole
@@ -138,7 +142,7 @@ def written(text: str) -> Formula | Literal["hedged", "unparseable_answer"]:
 
 
 def _stands_out(word: str) -> bool:
-    """Returns whether a word can be a formula in a sentence: "In" and "As" are English."""
+    """Returns whether a word in a sentence can be a formula: "In" and "As" are English."""
     return any(char.isdigit() for char in word) or sum(char.isupper() for char in word) > 1
 
 

@@ -25,13 +25,13 @@ Part = Literal["validity", "identity", "similarity", "formula", "properties", "s
 
 _AGAINST_REFERENCE: tuple[Part, ...] = ("identity", "similarity", "attributes")
 _SMALLEST = 5
-"""Heavy atoms that a molecule has at least where no reference says how large it should be."""
+"""The minimum number of heavy atoms if no reference implies a size."""
 _REFERENCES = 4096
-"""References that are kept read, for each distinct set of parameters."""
+"""The number of parsed references to cache, for each distinct set of parameters."""
 _LONGEST_PATTERN = 500
-"""Characters of a SMARTS pattern."""
+"""The maximum length of a SMARTS pattern."""
 _MOST_WORDS = 400
-"""Words of a prompt that are tried as SMILES."""
+"""The maximum number of words in a prompt that are parsed as SMILES."""
 _PLAIN_FORMULA = re.compile(r"(?:[A-Z][a-z]?\d{0,4}){1,40}[+-]?\d{0,2}")
 
 
@@ -152,7 +152,7 @@ class MoleculeParams:
 
     @cached_property
     def weights(self) -> dict[Part, float]:
-        """Each part and its weight."""
+        """The weight of each part."""
         if isinstance(self.parts, dict):
             return dict(self.parts)
         return dict.fromkeys((self.parts,) if isinstance(self.parts, str) else self.parts, 1.0)
@@ -164,18 +164,18 @@ class MoleculeParams:
 
     @cached_property
     def expect(self) -> Callable[[Reference], Expected]:
-        """Returns what reads references, and keeps those that were read."""
+        """Returns a cached parser of references."""
         return lru_cache(maxsize=_REFERENCES)(lambda reference: expect(reference, self))
 
     @cached_property
     def identity(self) -> Identity:
-        """Returns what makes two molecules the same."""
+        """Returns the criteria by which two molecules are the same."""
         return Identity(stereo=self.stereo, isotopes=self.isotopes, charges=self.charges, tautomers=self.tautomers)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Expected:
-    """A reference, read."""
+    """A parsed reference."""
 
     molecules: tuple[Molecule, ...]
     reactants: tuple[Molecule, ...]
@@ -185,13 +185,13 @@ class Expected:
 
 def _molecule(text: str, path: str) -> Molecule:
     found = smiles.read(text.strip(), attached=True)
-    if isinstance(found, Molecule) and (found.atoms or "*" not in found.smiles):  # "*" alone is attached to nothing
+    if isinstance(found, Molecule) and (found.atoms or "*" not in found.smiles):  # a lone "*" is attached to nothing
         return found
     raise InvalidReference(f"{path}: {text[:80]!r} cannot be read as a molecule ({found})", path=path)
 
 
 def expect(reference: Reference, params: MoleculeParams) -> Expected:
-    """The reference, read. Raises InvalidReference."""
+    """Parses a reference. Raises InvalidReference."""
     if not isinstance(reference, MoleculeReference):
         several = (reference,) if isinstance(reference, str) else reference or ()
         if several and params.weights.keys() == {"identity"}:
@@ -222,7 +222,7 @@ def expect(reference: Reference, params: MoleculeParams) -> Expected:
 
 
 def _formula(text: str) -> Formula | None:
-    """The formula that a reference is, where it is not a molecule. "CO" is methanol, as ever."""
+    """The formula in a reference that is not a molecule. "CO" stays methanol."""
     if isinstance(smiles.read(text.strip()), Molecule) or not formulas.is_formula(text):
         return None
     return formulas.read(text)
@@ -230,7 +230,7 @@ def _formula(text: str) -> Formula | None:
 
 @lru_cache(maxsize=4096)
 def _ordered(text: str) -> str:
-    """A formula in one order, so that C2H6O and C2OH6 are the same."""
+    """A formula with sorted elements, so that C2H6O and C2OH6 are equal."""
     body, sign, charge = re.sub(r"(?=[+-])", " ", text.strip()).partition(" ")
     counts: dict[str, int] = {}
     for element, number in re.findall(r"([A-Z][a-z]?)(\d*)", body):
@@ -245,8 +245,8 @@ def _ordered(text: str) -> str:
 def _forbidden_molecules(
     params: MoleculeParams, expected: Expected, metadata: Mapping[str, Any], prompt: str | None
 ) -> list[Molecule]:
-    """Returns what must not be returned as the answer: what the parameters, the metadata and the prompt hold of
-    reactants.
+    """Returns the molecules that must not be returned as an answer: the reactants in the parameters, the metadata and
+    the prompt.
     """
     found = list(expected.reactants)
     if params.reactants_key is not None:
@@ -274,14 +274,14 @@ def _in_prompt(prompt: str) -> list[Molecule]:
 
 
 class MoleculeEquivalence:
-    """Sameness of molecules: equal canonical forms, in the sense of the parameters."""
+    """Equivalence of molecules: equal canonical forms under the parameters."""
 
     def __init__(self, params: MoleculeParams) -> None:
         self._identity = params.identity
         self._ladder = params.ladder
 
     def extract(self, text: str) -> str | None:
-        """The canonical SMILES of the molecule written; None if there is none, or several."""
+        """The canonical SMILES of the molecule in a text; None if there is none, or several."""
         found = located(text, self._ladder, None, None)
         molecule = None if found is None else written(found, text).molecule
         return None if molecule is None else molecule.smiles
@@ -300,7 +300,7 @@ class MoleculeEquivalence:
 
 
 def _warm() -> None:
-    """Import all of RDKit that any part needs: a second of CPU time, which no item is charged for."""
+    """Imports the parts of RDKit that any item may need: a second of CPU time that counts against no item."""
     one = _molecule("C[C@H](O)c1ccccc1", "reference")
     smiles.key(one.smiles, Identity(stereo=False, charges=False, tautomers=False))
     tanimoto(one, one, "morgan")
@@ -351,7 +351,8 @@ def molecule(
     if prepared.formulas:
         outcome = _judge_formula(answer, prepared.formulas)
     else:
-        # "*" is any atom, and answers nothing unless the reference is a fragment that marks where it is attached.
+        # "*" stands for any atom, so it is not an answer, unless the reference is a fragment that marks its attachment
+        # point.
         found = written(answer, response, attached=any("*" in one.smiles for one in prepared.molecules))
         outcome = _judge_molecule(
             found, prepared, params, lambda: _forbidden_molecules(params, prepared, metadata, prompt)
@@ -362,7 +363,7 @@ def molecule(
 def _judge_molecule(
     found: Written, prepared: Expected, params: MoleculeParams, refused: Callable[[], list[Molecule]]
 ) -> Outcome:
-    """The outcome of a written molecule. refused: tells which ones must not be returned."""
+    """The outcome for a molecule. refused: returns the molecules that must not be returned."""
     evidence: dict[str, Any] = {"rule": found.rule}
     built = found.molecule
     if built is None:
@@ -402,7 +403,7 @@ def _unfit(built: Molecule, prepared: Expected, params: MoleculeParams) -> str |
     if allowed is not None and built.fragments not in allowed:
         return "fragments"  # several guesses joined by "."
     least = params.min_atoms
-    if least is None:  # hydrogen and the proton have no heavy atom, and are as large as themselves
+    if least is None:  # the reference may be hydrogen or a proton, without heavy atoms
         least = min((1, *(wanted.atoms for wanted in prepared.molecules))) if prepared.molecules else _SMALLEST
     if built.atoms < least:
         return "too_small"  # a tiny fragment has every property that large molecules lack
@@ -414,7 +415,9 @@ def _unfit(built: Molecule, prepared: Expected, params: MoleculeParams) -> str |
 
 
 def _returns(built: Molecule, refused: list[Molecule], prepared: Expected, identity: Identity) -> bool:
-    """Returns whether the answer is what went in: one of the reactants, or all of them, and not the reference."""
+    """Returns whether the answer merely returns the input: one of the reactants, or all of them, and not the
+    reference.
+    """
     if any(smiles.same(built, wanted, identity) for wanted in prepared.molecules):
         return False
     if any(smiles.same(built, one, identity) for one in refused):
@@ -468,14 +471,14 @@ def _substructure_score(built: Molecule, params: MoleculeParams, evidence: dict[
         if text in params.forbidden and holds:
             present.append(text)
     evidence |= {"missing": missing, "present": present}
-    # Prohibitions alone are met by saying little: none counts where nothing that is required is there.
+    # Prohibitions alone are met by an empty answer, so they count only if a required substructure is present.
     if params.required and len(missing) == len(params.required):
         return 0.0
     return 1.0 - (len(missing) + len(present)) / (len(params.required) + len(params.forbidden))
 
 
 def _judge_formula(found: Extracted, expected: tuple[Formula, ...]) -> Outcome:
-    """The outcome where the reference is a formula: the answer is one as well, of the same atoms and charge."""
+    """The outcome if the reference is a formula: the answer must be one as well, with the same atoms and charge."""
     details: dict[str, Any] = {"extracted": found.text[:200], "evidence": {"rule": found.rule}}
     if found.oversized:
         return too_expensive(**details)
@@ -504,7 +507,8 @@ def _judge_attributes(response: str, prepared: Expected, params: MoleculeParams)
     if not found:
         return no_answer()
     good = sum(one.right for one in found)
-    # Stating many in the hope that some are right costs precision; stating one that is sure costs the rest.
+    # Stating many properties in the hope that some are right costs precision; stating only a certain one costs the
+    # rest.
     share = good / max(len(found), params.attributes_wanted)
     evidence = {"attributes": {one.name: {"said": one.said, "true": one.true, "right": one.right} for one in found}}
     passed = share >= params.threshold

@@ -37,7 +37,7 @@ _OTHER_NAMES = {
 }
 _BY_LETTERS = {name.lower(): name for name in NAMES} | _OTHER_NAMES
 MOST_STATED = 64
-"""Stated properties that are looked at."""
+"""The maximum number of stated properties that are examined."""
 _STATED = re.compile(
     r"^[\s>|*•+\-]{0,12}(?:\d{1,3}[.)]\s{0,4})?[*_`]{0,3}([A-Za-z][A-Za-z0-9 _\-]{1,48})(?:\s?\([^()\n]{0,40}\))?"
     r"[*_`]{0,3}\s{0,4}(?:[:=|]|≈|~|\bis\b)[\s*_`≈~]{0,6}([-+\u2212]?\d{1,9}(?:\.\d{1,9})?)(?![\d.])",
@@ -46,7 +46,7 @@ _STATED = re.compile(
 
 
 def known(name: str) -> str:
-    """RDKit's name of a property. Raises ValueError for one that is not in the list."""
+    """Returns RDKit's name of a property. Raises ValueError for an unknown one."""
     letters = "".join(char for char in name.lower() if char.isalnum())
     found = _BY_LETTERS.get(letters) or _BY_LETTERS.get(letters.removeprefix("numberof"))
     if found is None:
@@ -55,7 +55,7 @@ def known(name: str) -> str:
 
 
 def value(mol: Any, name: str) -> float | None:
-    """The property of a molecule; None where RDKit has no finite number for it."""
+    """The value of a property; None if RDKit has no finite number for it."""
     with silent():
         from rdkit.Chem import Descriptors
 
@@ -97,7 +97,7 @@ class Property:
             raise ValueError(f"the property {self.name!r}: fall must be at least 0, and weight above 0")
 
     def score(self, found: float) -> float:
-        """1 within the bounds, less outside."""
+        """Returns 1 within the range, less outside."""
         away = max(0.0, (self.min - found) if self.min is not None else 0.0)
         away = max(away, (found - self.max) if self.max is not None else 0.0)
         if away == 0.0:
@@ -114,8 +114,9 @@ _FAVOURED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """A stated property: RDKit's name, what was said (a value, or whether it lies in a range), the true value, and
-    whether they agree."""
+    """A stated property: RDKit's name, the statement (a value, or whether it lies in a range), the true value, and
+    whether they agree.
+    """
 
     name: str
     said: float | bool

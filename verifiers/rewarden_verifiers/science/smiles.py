@@ -1,7 +1,7 @@
-"""Parses SMILES into molecules, within limits and with the reason for a failure. No other module parses the response's
+"""Parses SMILES into molecules, within limits, with a reason for failures. No other module parses the response's
 SMILES.
 
-RDKit is imported when the first molecule is read, and its log is silenced meanwhile.
+RDKit is imported when the first molecule is parsed, and its log is silenced meanwhile.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from typing import Any, Literal
 from rewarden.errors import MissingDependency
 
 MOST_CHARACTERS = 4000
-"""Characters of a SMILES: a protein of a hundred residues is longer, a molecule that is asked for is not."""
+"""The maximum length of a SMILES: a protein of a hundred residues is longer, but no requested molecule is."""
 MOST_ATOMS = 400
-"""Heavy atoms of a molecule. RDKit's canonical numbering takes more than linear time, and its stack is finite."""
+"""The maximum number of heavy atoms. RDKit's canonical numbering takes more than linear time, and its stack is
+limited.
+"""
 
 Problem = Literal["malformed", "absurd_valence", "not_aromatic", "too_expensive", "wildcard", "empty"]
 
@@ -37,7 +39,7 @@ def rdkit() -> Any:
 
 
 def silent() -> Any:
-    """A context in which RDKit does not write to standard error (every bad SMILES would be a line)."""
+    """A context that keeps RDKit from writing to standard error, which it does for every invalid SMILES."""
     rdkit()
     from rdkit import rdBase
 
@@ -60,7 +62,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Molecule:
-    """A molecule that was read: RDKit's object, without atom maps, and its canonical SMILES."""
+    """A parsed molecule: RDKit's object, without atom maps, and its canonical SMILES."""
 
     mol: Any
     smiles: str
@@ -69,24 +71,24 @@ class Molecule:
 
 
 def looks_like_smiles(text: str) -> bool:
-    """Returns whether a word has the characters of a SMILES; whether it is one, only reading it tells."""
+    """Returns whether a word consists of the characters of a SMILES. Only parsing shows whether it is one."""
     return _ALPHABET.fullmatch(text) is not None and _LETTERS.search(text) is not None
 
 
 @lru_cache(maxsize=4096)
 def read(text: str, attached: bool = False) -> Molecule | Problem:
-    """The molecule that a SMILES means, or why it means none. Kept: siblings write the same few. attached: "*" marks
-    where a fragment is attached; otherwise no molecule has one.
+    """Parses a SMILES, or returns the problem. Cached, because siblings write the same few molecules. attached: whether
+    "*" is allowed, as a fragment's attachment point.
 
-    Raises nothing for any text. Bounded: see MOST_CHARACTERS and MOST_ATOMS.
+    Never raises. Bounded: see MOST_CHARACTERS and MOST_ATOMS.
     """
     if len(text) > MOST_CHARACTERS:
-        return "too_expensive"  # a SMILES of ten thousand characters: quadratic work, and a stack that ends
+        return "too_expensive"  # a SMILES of ten thousand characters takes quadratic time and a deep stack
     if not text.isascii() or "\0" in text or not looks_like_smiles(text):
         return "malformed"
     Chem = rdkit()
     with silent():
-        # Names and extensions, which RDKit reads after a blank, are out of reach: the text has none.
+        # RDKit also reads names and extensions after a blank, but the text contains no blanks.
         mol = Chem.MolFromSmiles(text)
         if mol is None:
             return _why_none(Chem, text)
@@ -98,12 +100,12 @@ def read(text: str, attached: bool = False) -> Molecule | Problem:
         mapped = False
         for atom in mol.GetAtoms() if ":" in text or "*" in text else ():
             if atom.GetAtomicNum() == 0 and not attached:
-                return "wildcard"  # "*" is any atom: it answers nothing, and has no valence that could be absurd
+                return "wildcard"  # "*" stands for any atom: it is no answer, and no valence could be wrong
             if atom.GetAtomMapNum():
                 atom.SetAtomMapNum(0)
                 mapped = True
         smiles = Chem.MolToSmiles(mol)
-        if mapped:  # what made hydrogens and centres explicit is gone with the maps
+        if mapped:  # once the maps are gone, hydrogens and centres need not be explicit
             mol = Chem.MolFromSmiles(smiles)
             if mol is None:
                 return "malformed"
@@ -116,7 +118,7 @@ def _why_none(Chem: Any, text: str) -> Problem:
     options.sanitize = options.removeHs = False
     raw = Chem.MolFromSmiles(text, options)
     if raw is None:
-        return "malformed"  # unclosed rings and brackets, atoms that do not exist
+        return "malformed"  # unclosed rings and brackets, or unknown atoms
     if raw.GetNumAtoms() > MOST_ATOMS:
         return "too_expensive"
     failed = Chem.SanitizeMol(raw, catchErrors=True)
@@ -125,7 +127,7 @@ def _why_none(Chem: Any, text: str) -> Problem:
 
 @lru_cache(maxsize=8192)
 def key(smiles: str, identity: Identity) -> str:
-    """Returns what is equal for molecules that are the same in the sense of `identity`; from a canonical SMILES."""
+    """Returns a key that is equal for molecules that are the same under `identity`, given a canonical SMILES."""
     if identity == _STRICT:
         return smiles
     Chem = rdkit()
@@ -134,7 +136,7 @@ def key(smiles: str, identity: Identity) -> str:
         if not identity.isotopes:
             for atom in mol.GetAtoms():
                 atom.SetIsotope(0)
-            mol = Chem.RemoveHs(mol)  # deuterium has become hydrogen like any other
+            mol = Chem.RemoveHs(mol)  # deuterium is ordinary hydrogen now
         if not identity.charges:
             from rdkit.Chem.MolStandardize import rdMolStandardize
 
@@ -142,7 +144,8 @@ def key(smiles: str, identity: Identity) -> str:
         if not identity.stereo:
             Chem.RemoveStereochemistry(mol)
         if not identity.tautomers:
-            # Mobile hydrogens are one layer of standard InChI: no enumeration, which takes seconds for some molecules.
+            # Standard InChI treats mobile hydrogens in one layer. Enumerating tautomers takes seconds for some
+            # molecules.
             inchi: str = Chem.MolToInchi(mol)
             if inchi:
                 return inchi
@@ -159,7 +162,7 @@ def same(a: Molecule, b: Molecule, identity: Identity) -> bool:
         return True
     if a.atoms != b.atoms:
         return False
-    # RDKit's canonical form is not always a fixed point: what it writes may be read otherwise. Written once more it is.
+    # RDKit's canonical form is not always a fixed point: parsing it may give another form. The second one is stable.
     return _again(key(a.smiles, identity)) == _again(key(b.smiles, identity))
 
 

@@ -1,4 +1,4 @@
-"""The SMILES of a response: found by the extraction rules, without markup; several are a hedge."""
+"""Finds the SMILES in a response by the extraction rules, and removes markup. Several SMILES are a hedge."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TAGGED = rules_of([{"tag": "SMILES"}, {"tag": "smiles"}])
 _FENCE = re.compile(r"```[A-Za-z]{0,12}\n?|~~~[A-Za-z]{0,12}\n?")
 _BLOCK = re.compile(r"```smi(?:les)?[ \t]{0,8}\n([^`]{1,4000})```", re.IGNORECASE)
 _MOST_WORDS = 400
-"""Words after a block that are looked through for another molecule."""
+"""The number of words after a block that are searched for another molecule."""
 _DRESS = re.compile(r"\\(?:text|texttt|textbf|mathrm|mathtt|ce|mbox)\s?\{([^{}]*)\}")
 _LEAD = re.compile(
     r"\W{0,4}(?:the\s)?(?:canonical\s|isomeric\s|final\s|predicted\s|product\s){0,3}(?:smiles|product|molecule|answer)"
@@ -34,7 +34,7 @@ _BLANKS = re.compile(r"\s+")
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A written answer: the text and what it means, or what is wrong with it."""
+    """A written answer: its text and meaning, or the problem with it."""
 
     text: str
     molecule: Molecule | None
@@ -43,7 +43,7 @@ class Written:
 
 
 def ladder(extraction: Any) -> Ladder:
-    """The parameter `extraction` as rules. Raises InvalidParams, naming what is wrong."""
+    """Parses the parameter `extraction`. Raises InvalidParams, naming the error."""
     return Ladder(extraction, {"smiles_tag": _smiles_tag}, marks=("smiles_tag",), loose=("last_line",))
 
 
@@ -52,14 +52,14 @@ def _smiles_tag(text: str) -> Extracted | None:
 
 
 def located(response: str, rules: Ladder, prompt: str | None, finish_reason: str | None) -> Extracted | None:
-    """The part of a response that is its answer, or None if no rule fires."""
+    """The part of a response that is its answer, or None if no rule applies."""
     text = _FENCE.sub("", response) if "```" in response or "~~~" in response else response
     return rules.find(text, prompt=prompt, finish_reason=finish_reason)
 
 
 def written(found: Extracted, response: str, attached: bool = False) -> Written:
-    """The molecule of an answer that was found in a response; with `attached` a fragment that marks by "*" where it is
-    attached. Never raises for any text.
+    """Parses the molecule in an extracted answer; with `attached`, a fragment that marks its attachment point by "*".
+    Never raises.
     """
     read_out = _of(found, attached)
     if found.rule == "last_line" and read_out.problem in ("malformed", "unparseable_answer"):
@@ -68,7 +68,7 @@ def written(found: Extracted, response: str, attached: bool = False) -> Written:
 
 
 def _in_block(response: str, attached: bool) -> Written | None:
-    """The molecule of the only block marked as SMILES, where the words after it explain it and offer no other."""
+    """The molecule in the only block labelled as SMILES, if the words after it explain it and offer no other."""
     blocks = list(_BLOCK.finditer(response))
     if len(blocks) != 1:
         return None
@@ -105,7 +105,7 @@ def _one(text: str, rule: str, attached: bool) -> Written:
         if isinstance(meant, Molecule):
             return Written(pieces[0], meant, None, rule)
         return Written(text[:200], None, meant, rule)
-    # "CCO (ethanol)": a name in brackets after the answer is none more; another SMILES is.
+    # "CCO (ethanol)": a name in brackets after the answer is no second answer, but another SMILES is.
     if len(pieces) > 64:
         return Written(text[:200], None, "unparseable_answer", rule)
     first = _first(pieces[0], attached)
@@ -119,12 +119,12 @@ def _one(text: str, rule: str, attached: bool) -> Written:
 
 
 def undressed(text: str) -> str:
-    """A SMILES without Markdown, TeX, quotes and words in front of it."""
+    """Removes Markdown, TeX, quotes and leading words from a SMILES."""
     body = text.strip()
     whole = _OBJECT.fullmatch(body)
     if whole is not None:
         body = _value(whole.group(1))
-    # TeX must escape the sign of the triple bond; in a SMILES no bond follows another.
+    # TeX has to escape the sign of the triple bond; in a SMILES, one bond never follows another.
     body = _TAGS.sub(" ", body).replace("\\#", "#")
     for _ in range(2):
         body = _DRESS.sub(r"\1", body)
@@ -136,7 +136,7 @@ def undressed(text: str) -> str:
 
 
 def _value(quoted: str) -> str:
-    """A text of JSON; as it stands where a bond is written that JSON would have escaped."""
+    """Unescapes a JSON string; unchanged if it contains a bond that JSON would have escaped."""
     try:
         return str(json.loads(quoted))
     except ValueError:
@@ -144,7 +144,7 @@ def _value(quoted: str) -> str:
 
 
 def _unmarked(text: str) -> str:
-    r"""Without one `\(…\)` around it all; no SMILES begins so."""
+    r"""Removes an enclosing `\(…\)`; no SMILES begins that way."""
     inner = text[2:-2]
     if text.startswith("\\(") and text.endswith("\\)") and "\\)" not in inner:
         return _bare(inner)
@@ -152,7 +152,7 @@ def _unmarked(text: str) -> str:
 
 
 def _bare(text: str) -> str:
-    """Without emphasis, quotes and dollars around it. A lone star is an atom."""
+    """Removes enclosing emphasis, quotes and dollars. A lone star is an atom."""
     bare = text.strip(_AROUND)
     while bare.startswith("**") or bare.endswith("**"):
         bare = bare.removeprefix("**").removesuffix("**").strip(_AROUND)
