@@ -1,4 +1,4 @@
-"""A box with a repository, in which patches are applied and the tests run once."""
+"""A box with a repository, in which a patch is applied and the tests run once."""
 
 from __future__ import annotations
 
@@ -37,13 +37,14 @@ _PART = 1 << 20
 _OUTPUT_BYTES = 32 * 1024**2
 _MOST_REPORT = 32 * 1024**2
 _WORDS = 500
-"""Paths of one command."""
+"""The maximum number of paths per command."""
 _MOST_GUARDED = 128 * 1024**2
-"""Bytes of folders that are compared after the tests have run."""
+"""The maximum size of folders that are compared after the tests, in bytes."""
 _SPOOLED = 16 * 1024**2
 _PASSED_BY = (".git", "node_modules", "__pycache__", "*.egg-info")
-"""Folders of which nothing is compared: none of a repository's own files, or what an installation writes again, with
-the candidate's files in it."""
+"""Folders that are not compared: they contain none of the repository's own files, or an installation rewrites them,
+including the candidate's files.
+"""
 _ROOM = Limits(cpu_s=60.0, wall_s=60.0, output_bytes=1 << 20)
 _SETUP_S = 600.0
 
@@ -54,7 +55,7 @@ elif [ -x "$path" ]; then echo program; else echo file; fi; done"""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """All that a run needs which is not the candidate's. tree: the repository, if the image does not hold it."""
+    """Everything that a run needs apart from the candidate. tree: the repository, if it is not in the image."""
 
     boxes: Boxes
     row: Row
@@ -71,7 +72,7 @@ class Bench:
 
 @asynccontextmanager
 async def bench(boxes: Boxes, row: Row, size: Size, repositories: Repositories | None) -> AsyncIterator[Bench]:
-    """Yields what the runs of a row share. Raises InvalidReference, SandboxError."""
+    """Yields the setup that the runs of a row share. Raises InvalidReference, SandboxError."""
     told = row.told
     limits = size.limits(Environment(image=told.image, memory_mb=told.memory_mb, disk_mb=told.disk_mb))
     image_id = await boxes.identity(told.image, limits)
@@ -81,8 +82,9 @@ async def bench(boxes: Boxes, row: Row, size: Size, repositories: Repositories |
 
 @dataclass(slots=True, kw_only=True)
 class Ran:
-    """A run of the tests. end: `ended`, or the limit that it reached. rewritten: files of the tests that changed
-    meanwhile, or that decide how they run. dropped: paths of the candidate's that were not written, and why."""
+    """A run of the tests. end: `ended`, or the limit that it reached. rewritten: files that belong to the tests or
+    decide how they run, and that changed during the run. dropped: the candidate's paths that were not written, and why.
+    """
 
     end: str
     results: Results
@@ -94,18 +96,18 @@ class Ran:
 
     @property
     def whole(self) -> bool:
-        """Returns whether the tests ran to their end."""
+        """Returns whether the tests ran to completion."""
         return self.end == "ended" and self.results.whole
 
     @property
     def exits_otherwise(self) -> bool:
-        """Returns whether the exit code says something else than the report: it is 0 exactly if no test failed."""
+        """Returns whether the exit code contradicts the report: it must be 0 if and only if no test failed."""
         return (self.results.exit_code != 0) != self.results.failed
 
 
 @dataclass(slots=True)
 class _Written:
-    """The changes to the repository. files: new content, None: removed. programs: those that are executable."""
+    """Changes to the repository. files: new content, or None if removed. programs: the executable ones."""
 
     files: dict[str, bytes | None] = field(default_factory=dict)
     programs: set[str] = field(default_factory=set)
@@ -129,7 +131,7 @@ async def run_tests(own: Bench, patch: Patch | None) -> Ran:
         dropped = {path: kind for path, kind in sorted(kinds.items()) if kind is not None}
         for path in dropped:
             candidate.files.pop(path)
-        # What decides how tests run is the row's, whoever changes it.
+        # The row's configuration decides how tests run, whoever else changes it.
         config = {path: data for path, data in gold.files.items() if owned.kind(path) == "configuration"}
         _check_places(candidate.files, {**config, **tests.files})
         await _write(box, row, candidate, False)
@@ -139,7 +141,8 @@ async def run_tests(own: Bench, patch: Patch | None) -> Ran:
         await _lock(box, row, named)
         guarded = await _guarded(box, row, owned, named)
         report, results = await _run(box, row)
-        # Attack: new files before those that are guarded, so that these are not read any more, count as changes.
+        # Attack: adding files that come before the guarded ones, so that these are no longer read. They count as
+        # changed.
         now = await _marks(box, row, named, guarded, 2 * _MOST_GUARDED)
         rewritten = [path for path, mark in guarded.items() if now.get(path) != mark]
     end = report.status if report.status in ("time_limit", "memory_limit", "output_limit") else "ended"
@@ -188,7 +191,9 @@ git merge-base --is-ancestor "$1" HEAD 2>/dev/null || git checkout -q -f "$1" ""
 
 
 async def _check_commit(box: FreshBox, row: Row, commit: str) -> None:
-    """Has the image's repository stand at a commit or after it. Nothing of a candidate's is there yet."""
+    """Checks out the commit, unless the image's repository is at it or after it. Nothing from a candidate is there
+    yet.
+    """
     await _done(box, row, ("/bin/bash", "-c", _COMMIT, "commit", commit), row.told.root)
 
 
@@ -230,7 +235,7 @@ async def _of_reference(box: FreshBox, row: Row, patch: Patch | None, name: str)
 
 
 async def _applied(box: FreshBox, row: Row, patch: Patch | None) -> _Written:
-    """Returns the changes that a patch makes to the repository as it stands. Raises PatchError."""
+    """Returns the changes that a patch makes to the current repository. Raises PatchError."""
     if patch is None:
         return _Written()
     paths = paths_of(patch)
@@ -238,7 +243,7 @@ async def _applied(box: FreshBox, row: Row, patch: Patch | None) -> _Written:
     kinds = await _kinds(box, row, [*paths, *(parents - set(paths))])
     for path, kind in kinds.items():
         if kind == "link":
-            # Attack: a path through a link of the repository leads out of it.
+            # Attack: a path that leaves the repository through one of its links.
             raise PatchError("unsafe_path", f"{path[:80]} is a symbolic link")
         if path in parents and kind in ("file", "program"):
             raise PatchError("path_conflict", f"{path[:80]} is a file")
@@ -275,7 +280,7 @@ async def _applied(box: FreshBox, row: Row, patch: Patch | None) -> _Written:
 def _encoded(text: str) -> bytes:
     try:
         return text.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:  # attack: half a surrogate pair, which no file can hold
+    except UnicodeEncodeError:  # attack: an unpaired surrogate, which no file can contain
         return text.encode("utf-8", "replace")
 
 
@@ -301,7 +306,7 @@ async def _content(box: FreshBox, row: Row, path: str) -> bytes | None:
 
 
 def _check_places(candidate: Mapping[str, bytes | None], row: Mapping[str, bytes | None]) -> None:
-    """Raises PatchError if a candidate's file stands where a folder of the row's must be, or the other way round."""
+    """Raises PatchError if a candidate's file is in the place of one of the row's folders, or vice versa."""
     for path, data in candidate.items():
         if data is not None and any(
             other.startswith(path + "/") or path.startswith(other + "/") for other, theirs in row.items() if theirs
@@ -314,7 +319,7 @@ async def _write(box: FreshBox, row: Row, written: _Written, locked: bool) -> No
     gone = [posixpath.join(row.told.root, path) for path, data in written.files.items() if data is None]
     there = {path: data for path, data in written.files.items() if data is not None}
     try:
-        # A file that is there may be read-only, or a link of hard ones: it makes place first.
+        # An existing file may be read-only or have several hard links, so it is removed first.
         gone += [posixpath.join(row.told.root, path) for path in there]
         for start in range(0, len(gone), _WORDS):
             await _done(box, row, ("rm", "-f", "--", *gone[start : start + _WORDS]))
@@ -346,8 +351,9 @@ def _owned(row: Row, tests: Collection[str], solved: Collection[str]) -> Owned:
 
 
 def _named_by_ids(row: Row) -> tuple[list[str], list[str]]:
-    """Returns the files of tests that ids name (`tests/test_a.py::test_b`), and the sources that they name: those of
-    doctests (`a.py::a.f`) and of Cargo's unit tests (`src/lib.rs::tests::b`)."""
+    """Returns the test files that ids name (`tests/test_a.py::test_b`), and the source files that they name: those of
+    doctests (`a.py::a.f`) and of Cargo's unit tests (`src/lib.rs::tests::b`).
+    """
     files: dict[str, None] = {}
     sources: dict[str, None] = {}
     for id in row.ids:
@@ -359,7 +365,7 @@ def _named_by_ids(row: Row) -> tuple[list[str], list[str]]:
 
 
 async def _lock(box: FreshBox, row: Row, paths: Sequence[str]) -> None:
-    """Makes files read-only, those that are there and ours to change."""
+    """Makes files read-only, if they exist and we may change them."""
     names = [posixpath.join(row.told.root, path) for path in dict.fromkeys(paths)]
     for start in range(0, len(names), _WORDS):
         report = await box.run(
@@ -369,7 +375,7 @@ async def _lock(box: FreshBox, row: Row, paths: Sequence[str]) -> None:
 
 
 async def _guarded(box: FreshBox, row: Row, owned: Owned, named: Sequence[str]) -> dict[str, str | None]:
-    """Returns digests of the files that must stay as they are while the tests run. Nothing of a candidate's has run."""
+    """Returns digests of the files that must not change while the tests run. Nothing from a candidate has run yet."""
     folders = [word for name in _PASSED_BY for word in ("-o", "-name", name)][1:]
     argv = ("find", ".", "(", *folders, ")", "-prune", "-o", "-type", "f", "-print0")
     report = await box.run(argv, cwd=row.told.root, env=_env(row), limits=replace(_ROOM, output_bytes=_OUTPUT_BYTES))
@@ -382,8 +388,9 @@ async def _guarded(box: FreshBox, row: Row, owned: Owned, named: Sequence[str]) 
 async def _marks(
     box: FreshBox, row: Row, named: Collection[str], others: Collection[str], most: int
 ) -> dict[str, str | None]:
-    """Returns digests of files; None: it is not there. most: bytes that are read of the folders of the others; those
-    beyond are missing."""
+    """Returns digests of files; None if a file does not exist. most: the number of bytes to read from the folders in
+    `others`; files beyond it are missing.
+    """
     found: dict[str, str | None] = {}
     for path in {*named, *(path for path in others if "/" not in path)}:
         data = await _content(box, row, path)
@@ -420,7 +427,7 @@ def _marks_in(file: IO[bytes], wanted: Collection[str]) -> dict[str, str]:
                 if inner is not None:
                     made[name] = hashlib.sha256(inner.read()).hexdigest()
     except (tarfile.TarError, EOFError):
-        return made  # it was cut
+        return made  # the archive was truncated
     return made
 
 
@@ -436,12 +443,12 @@ async def _run(box: FreshBox, row: Row) -> tuple[Report, Results]:
         await box.stop()
         return report, await asyncio.to_thread(read_supervised, report, row.ids)
     if told.report is not None:
-        # Attack: the report is there before the tests run.
+        # Attack: a report that exists before the tests run.
         await _done(box, row, ("rm", "-rf", "--", posixpath.join(told.root, told.report)))
     shell = ("/bin/bash", "--noprofile", "--norc", "-c", told.command)
     report = await box.run(shell, cwd=told.root, env=_env(row), limits=limits)
     _check(report)
-    # Attack: whatever the tests have started could write the report after them.
+    # Attack: a process that the tests started writes the report after they have ended.
     await box.stop()
     written = None
     if told.report is not None:

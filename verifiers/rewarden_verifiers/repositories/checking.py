@@ -1,6 +1,7 @@
-"""The check of a row before its first use: its solution must pass all tests, and some tests must fail without it.
+"""Checks a row before its first use: its solution must pass all tests, and some tests must fail without it.
 
-It is the control run of every verdict: a failure that occurs only in a candidate's run is the candidate's fault.
+The check is the control run for every verdict: a failure that occurs only in a candidate's run is the candidate's
+fault.
 """
 
 from __future__ import annotations
@@ -22,20 +23,21 @@ from rewarden_verifiers.repositories.row import Row
 from rewarden_verifiers.tasks.shelf import Shelf
 
 VERSION = 2
-"""Raised whenever what is kept means something else, or is found out in another way."""
+"""Incremented when the meaning of an entry or the way to compute it changes."""
 _SHOWN = 5
 _REFUSED_S = 86_400.0
-"""Seconds for which a refusal is remembered: what failed may have been the machine, or a test that fails at times."""
+"""Seconds until a rejection expires: the cause may have been the machine, or a flaky test."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowCheck:
-    """The check of a row. problem: why it cannot judge. solved: its solution was run. whole: the control run, that of
-    the solution or else the one without a patch, came to its end, so that a run which does not is the candidate's
-    doing. exits: the command's exit code says whether a test failed, so that of a candidate's run must fit its report.
-    prints: the digests of the tests' code, of the tests for which both runs agree. alarms, states, changed, rewritten:
-    see `Ran` and `Results`. excused: the tests that are expected to fail. python: see `Results`. made_at: seconds since
-    the epoch."""
+    """The check of a row. problem: why it cannot judge, or None. solved: whether its solution was run. whole: whether
+    the control run (of the solution, or else without a patch) completed, so that an incomplete run is the candidate's
+    fault. exits: whether the command's exit code shows that a test failed, so that a candidate's must match its report.
+    prints: digests of the tests' code, for tests on which both runs agree. alarms, states, changed, rewritten: see
+    `Ran` and `Results`. excused: tests that are expected to fail. python: see `Results`. made_at: seconds since the
+    epoch.
+    """
 
     problem: str | None = None
     solved: bool = False
@@ -54,13 +56,13 @@ class RowCheck:
 
 @dataclass(frozen=True, slots=True)
 class Checks:
-    """The memory of rows. All methods block. now: seconds since the epoch."""
+    """The store of checked rows. All methods block. now: returns seconds since the epoch."""
 
     shelf: Shelf
     now: Callable[[], float] = time.time
 
     def find(self, digest: str, image_id: str) -> RowCheck | None:
-        """Returns what is remembered of a row on an image, or None."""
+        """Returns the stored check of a row on an image, or None."""
         file = self.shelf.open(self._path(digest, image_id))
         if file is None:
             return None
@@ -68,13 +70,13 @@ class Checks:
             with file:
                 known = RowCheck(**json.load(file))
         except (OSError, ValueError, TypeError, RecursionError):
-            return None  # it is found out again
+            return None  # the check runs again
         if known.problem is not None and not 0 <= self.now() - known.made_at < _REFUSED_S:
             return None
         return known
 
     def remember(self, digest: str, image_id: str, found: RowCheck) -> None:
-        """Keeps the result of a check."""
+        """Stores the result of a check."""
         with self.shelf.writing(self._path(digest, image_id)) as file:
             file.write(json.dumps(asdict(replace(found, made_at=self.now()))).encode())
 
@@ -84,8 +86,9 @@ class Checks:
 
 
 def digest_of(own: Bench) -> str:
-    """Returns a digest of a row, its repository's files and the limits of its boxes, under which a solution may
-    fail."""
+    """Returns a digest of a row, its repository's files, and the limits of its boxes, because a solution may fail under
+    lower limits.
+    """
     made = hashlib.sha256(repr((own.row.digest, own.size)).encode())
     for path, blob in sorted((own.tree or {}).items()):
         made.update(repr((path, len(blob.data), blob.executable, blob.link)).encode("utf-8", "surrogatepass"))
@@ -94,10 +97,11 @@ def digest_of(own: Bench) -> str:
 
 
 async def checked(own: Bench, checks: Checks, python: str = "") -> RowCheck:
-    """Returns the check of a row, which is made if none is remembered. Raises SandboxError.
+    """Returns the check of a row, and runs it if no result is stored. Raises SandboxError.
 
-    python: the one that a run of the row has told of (see `Results`), if one did. The check of another is made again:
-    codes of tests differ, and so does what a framework changes itself. An image without an identity may get a new one.
+    python: the version reported by a run of the row, if any (see `Results`). A check made with another version is
+    repeated: digests of tests differ, and so do changes that a framework makes by itself. An image without an identity
+    may have been updated.
     """
     digest = await asyncio.to_thread(digest_of, own)
     known = await asyncio.to_thread(checks.find, digest, own.image_id)
@@ -110,7 +114,7 @@ async def checked(own: Bench, checks: Checks, python: str = "") -> RowCheck:
 async def _check(own: Bench, checks: Checks, digest: str) -> RowCheck:
     found = await _made(own)
     if found.problem is not None:
-        # A test that fails at times, or a machine under load, refuses no row.
+        # A flaky test or a machine under load must not reject a row.
         found = await _made(own)
     await asyncio.to_thread(checks.remember, digest, own.image_id, found)
     return found
@@ -149,8 +153,9 @@ def _seen(row: Row, before: Ran, after: Ran) -> dict[str, Any]:
 
 
 def _exits(before: Ran) -> bool:
-    """Returns whether nothing hides from the exit code that a test failed (`|| true`, a pipe). It may also tell of what
-    could not be built."""
+    """Returns whether the exit code reveals failed tests (no `|| true` or pipe hides them). It may also report build
+    failures.
+    """
     return not before.results.failed or before.results.exit_code != 0
 
 
@@ -162,9 +167,9 @@ def _of_untouched(row: Row, ran: Ran) -> str | None:
     if passing:
         return f"without the solution, these of fail_to_pass pass: {_some(passing)}"
     if ran.end != "ended":
-        return None  # the fault can be what makes them hang
+        return None  # this fault may be the reason why they hang
     failing = [id for id in row.must_stay if tests.get(id) not in (PASSED, XFAILED)]
-    # A test patch that needs the solution can break a whole file.
+    # A test patch that needs the solution can break a whole file without it.
     if failing and row.gold is None:
         return f"without any patch, these of pass_to_pass do not pass: {_some(failing)}{_said(ran)}"
     return None

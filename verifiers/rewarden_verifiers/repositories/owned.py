@@ -1,10 +1,10 @@
 """The paths of a repository that belong to its tests, and those that decide how tests are found and run.
 
 A candidate's changes to both are dropped. Attack: edit the tests, skip them in a `conftest.py`, collect nothing by
-`pytest.ini`, start with the interpreter (`sitecustomize.py`, `*.pth`), register a plug-in by package metadata.
+`pytest.ini`, run code at interpreter startup (`sitecustomize.py`, `*.pth`), register a plug-in by package metadata.
 
-A file that the reference's solution changes too is not a test: libraries for tests are in folders with such names, and
-a doctest's id names its source file.
+A file that the reference's solution also changes is not a test: testing libraries have folders with such names, and a
+doctest's id names its source file.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ _GO_FOLDERS = ("vendor",)
 _WORD = re.compile(r"[^\s;&|()<>'\"`=]+")
 _MOST_WORDS = 10_000
 _AT = ("cd", "pushd", "-C", "--prefix", "--directory")
-"""Words before the folder that further words of a command are relative to."""
+"""Words before a folder to which a command's later paths are relative."""
 
 
 def decides(path: str) -> bool:
@@ -122,7 +122,7 @@ def decides(path: str) -> bool:
 
 
 def paths_in(command: str, root: str) -> frozenset[str]:
-    """Returns the paths that a command may name: scripts that run the tests, and modules that do (`-m tools.check`)."""
+    """Returns the paths that a command may refer to: scripts that run the tests, and modules (`-m tools.check`)."""
     words = _WORD.findall(command)[:_MOST_WORDS]
     folders = ["", *(after for word, after in pairwise(words) if word in _AT)][:20]
     named = list(words)
@@ -135,9 +135,10 @@ def paths_in(command: str, root: str) -> frozenset[str]:
 
 
 class Owned:
-    """The paths of a repository that are its tests', or decide how they run. named: files that the row changes for its
-    tests. ids: files that ids of tests name. patterns: of more tests. solved: the paths that its solution changes.
-    command: the paths that its command names."""
+    """The paths of a repository that belong to its tests or decide how they run. named: files that the row changes for
+    its tests. ids: files that test ids name. patterns: of further tests. solved: the paths that the solution changes.
+    command: the paths that the command names.
+    """
 
     def __init__(
         self,
@@ -157,7 +158,7 @@ class Owned:
         self._framework = framework
 
     def kind(self, path: str) -> Kind | None:
-        """Returns what a path is; None: it is the candidate's to change."""
+        """Returns the kind of a path; None if the candidate may change it."""
         if self._decides(path, self._framework):
             return "configuration"
         if path in self._named or _any(path, self._patterns):
@@ -170,7 +171,7 @@ class Owned:
 
     @staticmethod
     def _decides(path: str, framework: str) -> bool:
-        # Attack: the assertions of a library that Go reads from the repository.
+        # Attack: replacing the assertions of a library that Go reads from the repository.
         return decides(path) or (framework == "go" and any(one in _GO_FOLDERS for one in path.split("/")[:-1]))
 
     def _has_name_of_test(self, path: str) -> bool:

@@ -18,22 +18,26 @@ _GO = re.compile(r"\s*--- (PASS|FAIL|SKIP): (\S+) \(")
 _CARGO = re.compile(
     r"test (\S+|\S+ - .*\(line \d+\))(?: - (?:should panic|compile fail|compile))? \.\.\. (ok|FAILED|ignored)(?:,.*)?"
 )
-"""The name of a documentation test is its file, what it documents, and its line."""
+"""A documentation test is named by its file, the documented item, and its line."""
 _CARGO_BINARY = re.compile(r"\s*(?:Running (?:unittests )?(\S+)|Doc-tests (\S+))")
 _JEST = {"passed": PASSED, "failed": FAILED, "pending": SKIPPED, "todo": SKIPPED, "skipped": SKIPPED}
 _MOST_DEPTH = 50
 _MOST_NAME = 4096
-"""Characters of a name. Attack: a report whose few names stand for many long ids."""
+"""The maximum length of a name. Attack: a report with few names that match many long ids."""
 _MOST_VALUES = 1_000_000
-"""Values of a report that is read as a whole. Attack: millions of empty ones, which take far more memory than text."""
+"""The maximum number of values in a report that is parsed as a whole. Attack: millions of empty values, which take far
+more memory than text.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Results:
-    """The tests that a row names, by its ids: status; those that did not run are missing. prints: a digest of the code
-    of each, where the framework tells it, by the framework's ids. failed: a test failed, be it one of the row's or not.
-    alarms, states, changed: what `inside/sitecustomize.py` saw. whole: the report has an end. python: the versions of
-    the interpreter and the framework. refusal: why tests cannot be reported."""
+    """The tests that a row names, by the row's ids: maps each to its status; tests that did not run are missing.
+    prints: digests of the tests' code, by the framework's ids, if the framework reports them. failed: whether any test
+    failed, including those that the row does not name. alarms, states, changed: what `inside/sitecustomize.py` saw.
+    whole: whether the report is complete. python: the versions of the interpreter and the framework. refusal: why tests
+    cannot be reported.
+    """
 
     tests: Mapping[str, str] = field(default_factory=dict)
     prints: Mapping[str, str] = field(default_factory=dict)
@@ -50,7 +54,7 @@ class Results:
 
 
 class _Noted:
-    """The tests of a report, of which only those are kept that a row's ids name."""
+    """Collects the tests of a report, keeping only those that a row's ids name."""
 
     def __init__(self, ids: Collection[str]) -> None:
         self._ids = frozenset(ids)
@@ -60,7 +64,7 @@ class _Noted:
         self.files = frozenset(id.partition("::")[0] for id in self._ids if "::" in id)
 
     def note(self, id: str, status: str) -> None:
-        """Notes a test. Attack: a line that says it again. A test that is told twice has the worse of both."""
+        """Records a test. Attack: a forged second line. A test that is reported twice has the worse status."""
         id = id[:_MOST_NAME]
         self.failed = self.failed or status == FAILED
         if id in self._ids:
@@ -70,21 +74,21 @@ class _Noted:
             self._cut.setdefault(head, set()).add(status)
 
     def counts(self, id: str) -> bool:
-        """Returns whether a test is one of the row's."""
+        """Returns whether the row names a test."""
         return id in self._ids or id.partition(" ")[0] in self._ids
 
     def tests(self) -> dict[str, str]:
-        """Returns the statuses by the ids of the row.
+        """Returns the statuses by the row's ids.
 
-        Published rows cut ids at the first blank, so such an id stands for all tests that begin with it: the worst
-        counts.
+        Published rows truncate ids at the first blank, so such an id stands for all tests that begin with it; the worst
+        status counts.
         """
         found = {**self._cut, **self._exact}
         return {id: next((one for one in _WORST if one in told), min(told)) for id, told in found.items()}
 
 
 def read_supervised(report: Report, ids: Collection[str]) -> Results:
-    """Returns what `inside/supervisor.py` printed, of the tests that a row names. Nothing else can print there."""
+    """Parses the output of `inside/supervisor.py`, limited to tests that a row names. Nothing else can write to it."""
     noted = _Noted(ids)
     try:
         told = json.loads(report.stdout)
@@ -94,7 +98,7 @@ def read_supervised(report: Report, ids: Collection[str]) -> Results:
             tests=noted.tests(),
             prints={id: mark for id, (_, mark) in told["tests"].items() if noted.counts(id)},
             failed=noted.failed,
-            # Tests that do not count may run again: a plug-in does so with flaky ones.
+            # Tests that do not count may run twice: a plug-in repeats flaky ones.
             alarms=(*told["alarms"], *(f"{said}: {id}" for said, id in told["twice"] if noted.counts(id))),
             states=tuple(told["states"]),
             changed=tuple(told["changed"]),
@@ -110,8 +114,7 @@ def read_supervised(report: Report, ids: Collection[str]) -> Results:
 
 
 def read_printed(framework: str, report: Report, written: bytes | None, ids: Collection[str]) -> Results:
-    """Returns the tests that a row names, from a report that the tests' own processes have printed, or written into a
-    file."""
+    """Returns the tests that a row names, from a report that the tests' own processes printed, or wrote to a file."""
     text = (written if written is not None else report.stdout).decode("utf-8", "replace")
     readers = {"go": _go, "cargo": _cargo, "jest": _jest, "junit": _junit}
     noted = _Noted(ids)
@@ -173,28 +176,28 @@ def _jest(text: str, noted: _Noted) -> None:
 
 
 def _check_size(text: str, marks: str) -> None:
-    """Raises ValueError for a report of too many values, each of which one of the marks begins."""
+    """Raises ValueError for a report with too many values, each of which begins with one of the marks."""
     if sum(text.count(mark) for mark in marks) > _MOST_VALUES:
         raise ValueError("too many values")
 
 
 def _text(value: object) -> str:
-    """Returns a string, cut. Raises ValueError for anything else."""
+    """Returns a string, truncated. Raises ValueError for anything else."""
     if not isinstance(value, str):
         raise ValueError("a name is not a string")
     return value[:_MOST_NAME]
 
 
 def _tails(path: str) -> list[str]:
-    """Returns the ends of a path, since reports have it from the root of the file system."""
+    """Returns the suffixes of a path, because reports may contain absolute paths."""
     parts = [part for part in path.split("/") if part][-_MOST_DEPTH:]
     return ["/".join(parts[number:]) for number in range(len(parts))]
 
 
 def _junit(text: str, noted: _Noted) -> None:
-    """The XML that JUnit, and tools that follow it, write. The id is `classname.name`, or the name alone."""
+    """The XML format of JUnit and compatible tools. The id is `classname.name`, or the name alone."""
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
-        raise ValueError("entities")  # attack: each of a few entities stands for many others
+        raise ValueError("entities")  # attack: nested entities that expand to enormous text
     _check_size(text, "<=")
     for case in ElementTree.fromstring(text).iter("testcase"):
         kinds = {child.tag for child in case}

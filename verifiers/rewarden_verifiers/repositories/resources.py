@@ -14,8 +14,9 @@ from rewarden_verifiers.tasks.shelf import Shelf
 
 @dataclass(frozen=True, kw_only=True)
 class SweResources:
-    """size: of the boxes. shelf: what is remembered of rows. repositories: what reads those that references
-    name; None: nothing does."""
+    """size: the limits of the boxes. shelf: where checks are stored. repositories: reads the repositories that
+    references name, or None if the server has none.
+    """
 
     size: Size = field(default_factory=Size)
     shelf: Shelf = field(default_factory=lambda: Shelf(state_folder("tasks")))

@@ -1,4 +1,4 @@
-"""A reference of `swe`, read and checked."""
+"""A parsed and validated reference of `swe`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DJANGO = re.compile(r"(\w+) \(([\w.]+)\)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """See `SweReference`. digest: of all of it. must_pass, must_stay: the ids that count, each once."""
+    """See `SweReference`. digest: of the entire reference. must_pass, must_stay: the distinct ids that count."""
 
     told: SweReference
     digest: str
@@ -39,12 +39,12 @@ class Row:
 
     @property
     def reports_itself(self) -> bool:
-        """Returns whether tests are reported over a pipe, not by what they print."""
+        """Returns whether tests report over a pipe instead of by their output."""
         return self.told.framework in ("pytest", "unittest")
 
 
 def read_reference(told: SweReference) -> Row:
-    """Returns a reference, read. Raises InvalidReference."""
+    """Parses a reference. Raises InvalidReference."""
     text = json.dumps(asdict(told), sort_keys=True)
     if not told.command.strip():
         raise InvalidReference("command is blank", path="reference.command")
@@ -76,7 +76,9 @@ def read_reference(told: SweReference) -> Row:
 
 
 def canonical(id: str) -> str:
-    """Returns an id as tests are reported: `module.Class.test` for unittest's `test (module.Class)`."""
+    """Returns an id in the form in which tests are reported: `module.Class.test` for unittest's `test
+    (module.Class)`.
+    """
     found = _DJANGO.fullmatch(id.strip())
     if found is None:
         return id.strip()
@@ -85,7 +87,7 @@ def canonical(id: str) -> str:
 
 
 def paths_of(patch: Patch | None) -> list[str]:
-    """Returns the paths that a patch names, each once."""
+    """Returns the distinct paths that a patch names."""
     names: list[str] = []
     for change in patch.changes if patch is not None else ():
         if isinstance(change, FileDiff):
@@ -107,7 +109,7 @@ def _patch(text: str, name: str) -> Patch | None:
 
 
 def safe_paths(paths: Sequence[str]) -> list[str]:
-    """Returns those of the paths that lie in the repository."""
+    """Returns the paths that lie inside the repository."""
     made = []
     for path in paths:
         try:

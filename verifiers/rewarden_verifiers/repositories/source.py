@@ -13,7 +13,7 @@ from rewarden_verifiers.repositories.tree import Blob, Repositories, Tree
 
 
 def tree_of(told: SweReference, repositories: Repositories | None) -> Tree | None:
-    """Returns the files of a reference; None: its image has them. Blocks. Raises InvalidReference."""
+    """Returns the files of a reference, or None if they are in its image. Blocks. Raises InvalidReference."""
     if told.files is not None:
         try:
             return {safe(name): Blob(text.encode("utf-8", "surrogatepass")) for name, text in told.files.items()}

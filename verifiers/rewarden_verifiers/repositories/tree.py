@@ -1,4 +1,4 @@
-"""The files of a repository, and how they are read."""
+"""The files of a repository, and the interface that reads them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """A file. link: it is a symbolic link, and `data` says where to."""
+    """A file. link: whether it is a symbolic link, whose target is `data`."""
 
     data: bytes
     executable: bool = False
@@ -24,5 +24,6 @@ class Repositories(Protocol):
     """Reads the repositories that references name."""
 
     def read(self, name: str, commit: str | None) -> Tree:
-        """Returns the files of a folder, or of a commit of a git repository, or of a tar archive. Blocks. Raises
-        InvalidReference."""
+        """Reads the files of a folder, of a commit of a git repository, or of a tar archive. Blocks. Raises
+        InvalidReference.
+        """
