@@ -17,7 +17,7 @@ from rewarden_verifiers.kernels.rooms import LANGUAGES, Judged, compare
 from rewarden_verifiers.outcome import no_answer, scored, wrong
 
 LABELS = frozenset({"python", "py", "python3"})
-"""Labels that fences use for Python."""
+"""Fence labels for Python."""
 
 _LIMITS = frozenset(("time_limit", "memory_limit", "output_limit"))
 _SHOWN = 2_000
@@ -75,7 +75,7 @@ async def kernel(response: str, reference: KernelReference, *, params: KernelPar
         return await compare(sandbox, reference, params, text, timed=timed)
 
     async def run_reference(*, timed: bool) -> Sequence[float]:
-        """Runs the reference in the kernel's place. Returns its seconds by case. Raises InvalidReference."""
+        """Runs the reference in place of the kernel. Returns its seconds by case. Raises InvalidReference."""
         done = await compare(sandbox, reference, params, None, timed=timed)
         if done.result is not None and done.result["end"] == "right":
             seconds: Sequence[float] = done.result["seconds"]
@@ -94,7 +94,7 @@ async def kernel(response: str, reference: KernelReference, *, params: KernelPar
     if result["end"] == "gone":
         status = done.kernel.status
         if status in _LIMITS:
-            # A limit that the reference exceeds as well is no kernel's fault.
+            # If the reference exceeds the limit as well, the kernel is not to blame.
             await run_reference(timed=False)
             return zero(status, None, ("too_expensive", status))
         return zero("crashed", done.kernel.stderr[-_SHOWN:].decode("utf-8", "replace"))
@@ -108,7 +108,7 @@ async def kernel(response: str, reference: KernelReference, *, params: KernelPar
         own = await run(timed=True)
         after = await run_reference(timed=True)
         if own.result is None or own.result["end"] != "right":
-            # The reference passed the same calls: the kernel is right by luck, or ends when it is timed.
+            # The reference passed the same calls, so the kernel passed by luck, or fails when it is timed.
             return zero("unsteady", None if own.result is None else own.result.get("message"))
         if max(max(one, other) / min(one, other) for one, other in zip(before, after, strict=True)) <= params.steady:
             ratios = [
@@ -123,7 +123,7 @@ async def kernel(response: str, reference: KernelReference, *, params: KernelPar
 
 
 def _at_fault(done: Judged) -> InvalidReference:
-    """The error of a reference that fails in the place of a kernel, or before."""
+    """The error for a reference that fails in place of the kernel, or earlier."""
     if done.result is None:
         said = done.judge.stderr[-500:].decode("utf-8", "replace")
         return invalid("source", f"the judge's sandbox ends with {done.judge.status}: {said}")

@@ -84,12 +84,14 @@ class KernelParams:
 
     @property
     def limits(self) -> Limits:
-        """The limits of the kernel's room. It idles while the other one works."""
+        """The limits of the kernel's room, which is idle while the other one works."""
         return self._limits(self.cpu_s + 10)
 
     @property
     def judge_limits(self) -> Limits:
-        """The limits of the judge's room. It idles longer than the kernel's, so that a kernel that hangs ends first."""
+        """The limits of the judge's room. It may be idle for longer than the kernel's, so that a hanging kernel ends
+        first.
+        """
         return self._limits(2 * self.cpu_s + 30)
 
     def _limits(self, wall_s: float) -> Limits:

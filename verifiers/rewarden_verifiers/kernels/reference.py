@@ -1,4 +1,4 @@
-"""The reference of `kernel`: code that computes the right outputs, and makes inputs."""
+"""The reference of `kernel`: code that computes the right outputs and makes inputs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 from rewarden.errors import InvalidReference
 
 MAX_CHARACTERS = 200_000
-"""The maximum size of a source, of either side."""
+"""The maximum length of a source, on either side."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class KernelReference:
     cases: Sequence[dict[str, Any]] = ({},)
 
     def check(self) -> None:
-        """Raises InvalidReference, which names the field."""
+        """Raises InvalidReference naming the field."""
         if not self.source.strip() or len(self.source) > MAX_CHARACTERS:
             raise invalid("source", "it is empty or too long")
         for field in ("entry", "name"):
@@ -46,5 +46,5 @@ class KernelReference:
 
 
 def invalid(name: str, message: str) -> InvalidReference:
-    """The error of one field."""
+    """The error for a field."""
     return InvalidReference(f"reference.{name}: {message}", path=f"reference.{name}")

@@ -1,6 +1,7 @@
-"""Arrays as plain bytes, and messages over the socket that joins the two rooms. Both rooms have a copy of this file.
+"""Arrays as plain bytes, and messages over the socket between the two rooms. Both rooms have a copy of this file.
 
-A message is a header in JSON and the bytes of its arrays. No object crosses: neither side unpickles or evaluates.
+A message is a JSON header, followed by the bytes of its arrays. No objects cross: neither side unpickles or evaluates
+anything.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ import numpy as np
 
 MAX_HEADER = 1 << 20
 BFLOAT16 = "bfloat16"
-"""NumPy has no such type: its arrays are handled as `uint16` with the same bits."""
+"""NumPy has no such type: its arrays are stored as `uint16` with the same bits."""
 
 _KINDS = "biufc"
 
 
 class Unplain(Exception):
-    """A value that is neither an array of numbers, nor a number, nor a list, tuple or dictionary of them."""
+    """The value is not an array of numbers, a number, or a list, tuple or dictionary of these."""
 
 
 class Gone(Exception):
@@ -30,7 +31,7 @@ class Gone(Exception):
 
 
 class Packed:
-    """Values as a tree in JSON, and the arrays in it."""
+    """Values as a JSON tree, and their arrays."""
 
     def __init__(self) -> None:
         self.heads: list[dict[str, Any]] = []
@@ -38,7 +39,7 @@ class Packed:
         self._seen: dict[int, int] = {}
 
     def add(self, value: Any, depth: int = 0) -> Any:
-        """Returns the tree of a value. The same array, given twice, is one. Raises Unplain."""
+        """Adds a value and returns its tree. An array that occurs twice is stored once. Raises Unplain."""
         if depth > 8:
             raise Unplain("it is nested too deep")
         if value is None or isinstance(value, (bool, str)):
@@ -60,7 +61,7 @@ class Packed:
 
 
 def plain(value: Any) -> tuple[str, tuple[int, ...], bytes]:
-    """Returns type, shape and bytes of an array. Raises Unplain."""
+    """Returns the type, the shape and the bytes of an array. Raises Unplain."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
         value = value.detach().cpu().resolve_conj().resolve_neg().contiguous()
@@ -93,9 +94,9 @@ def size_of(head: Mapping[str, Any]) -> int:
 
 
 def made(head: Mapping[str, Any], blob: bytes, framework: str, layout: str) -> Any:
-    """Returns a writable array of the framework, in this layout."""
+    """Returns a writable array of the framework, in the given layout."""
     if framework == "torch":
-        import torch  # only where the task needs it
+        import torch  # only if the task needs it
 
         kind = getattr(torch, head["dtype"])
         flat = torch.frombuffer(bytearray(blob), dtype=kind) if blob else torch.empty(0, dtype=kind)
@@ -116,7 +117,7 @@ def made(head: Mapping[str, Any], blob: bytes, framework: str, layout: str) -> A
 
 
 def unpacked(tree: Any, arrays: Sequence[Any]) -> Any:
-    """Returns the value of a tree."""
+    """Rebuilds a value from its tree."""
     ((kind, value),) = tree.items()
     if kind == "a":
         return arrays[value]
@@ -149,7 +150,7 @@ class Line:
                 raise Gone from None
 
     def header(self) -> dict[str, Any]:
-        """Receives a header. Raises Gone, and ValueError for one that is no object in JSON or too long."""
+        """Receives a header. Raises Gone, and ValueError if it is not a JSON object or too long."""
         (length,) = struct.unpack(">I", self._receive(4))
         if length > MAX_HEADER:
             raise ValueError("the header is too long")
@@ -159,7 +160,7 @@ class Line:
         return found
 
     def blobs(self, heads: Sequence[Mapping[str, Any]]) -> list[bytes]:
-        """Receives the bytes of arrays. Raises Gone."""
+        """Receives the bytes of the arrays. Raises Gone."""
         return [self._receive(size_of(head)) for head in heads]
 
     def _receive(self, count: int) -> bytes:
@@ -177,8 +178,9 @@ class Line:
 
 
 def callable_of(module: Mapping[str, Any], name: str, init: Sequence[Any], dtype: str | None) -> Callable[..., Any]:
-    """Returns the function of that name, or an instance of the class of that name, with weights of the given type.
-    Raises KeyError."""
+    """Returns the function of that name, or an instance of the class of that name with weights of the given type.
+    Raises KeyError.
+    """
     found = module[name]
     if isinstance(found, type):
         found = found(*init)

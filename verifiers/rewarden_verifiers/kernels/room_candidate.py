@@ -1,6 +1,7 @@
-"""The program of the kernel's room: loads the kernel, and calls it on arrays that arrive.
+"""The program of the kernel's room: loads the kernel, and calls it on the arrays that arrive.
 
-A kernel can change anything here. It has nothing to gain: expected outputs, clock and comparison are in the other room.
+A kernel can alter anything here, but gains nothing: the expected outputs, the clock and the comparison are in the other
+room.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ def main() -> None:
 
 def _said(error: BaseException) -> str:
     text = ""
-    with contextlib.suppress(BaseException):  # a kernel's own exception can fail to print
+    with contextlib.suppress(BaseException):  # printing a kernel's own exception can fail
         text = f"{type(error).__name__}: {error}"[:_LONGEST]
     return text.encode("utf-8", "replace").decode()
 

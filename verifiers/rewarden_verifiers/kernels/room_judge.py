@@ -1,7 +1,7 @@
 """The program of the judge's room: makes inputs, computes expected outputs, and compares a kernel's with them.
 
-The kernel runs in the other room, which sends a header in JSON and bytes of a known size. All of the reference's work
-is done, and announced by the line `prepared`, before the first message: an earlier failure is not the kernel's.
+The kernel runs in the other room, which sends a JSON header and bytes of a known size. Before the first message, the
+reference's work is finished and announced by the line `prepared`: an earlier failure is not the kernel's fault.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from rewarden_verifiers.kernels.room_arrays import (
 from rewarden_verifiers.kernels.room_words import LONGEST, Wrong, check, error_text
 
 MAX_BYTES = 256 * 1024**2
-"""Inputs and outputs of all calls together."""
+"""The maximum size in bytes of the inputs and outputs of all calls together."""
 
 _WARM = 3
 _TOLERANCES = {"float16": 1e-2, "bfloat16": 1e-2, "float64": 1e-7, "complex128": 1e-7}
@@ -38,7 +38,7 @@ _USUAL = 1e-4
 
 
 class ReferenceFault(Exception):
-    """The reference cannot be used. field: of the reference."""
+    """The reference cannot be used. field: the field of the reference at fault."""
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(message)
@@ -47,7 +47,9 @@ class ReferenceFault(Exception):
 
 @dataclass
 class Call:
-    """A call: its arguments and how they lie, the output of the reference, and the arguments as it leaves them."""
+    """A call: its arguments and their layout, the reference's output, and the arguments as the reference leaves
+    them.
+    """
 
     place: str
     dtype: str | None
@@ -58,7 +60,7 @@ class Call:
 
 
 class Reference:
-    """The reference, loaded. Raises ReferenceFault."""
+    """The loaded reference. Raises ReferenceFault."""
 
     def __init__(self, order: Mapping[str, Any]) -> None:
         self.order, self.framework = order, order["framework"]
@@ -87,7 +89,7 @@ class Reference:
             raise ReferenceFault("source", f"get_init_inputs: {error_text(error)}") from None
 
     def call(self, case: int, dtype: str | None, layout: str, seed: int) -> Call | None:
-        """Returns a call with its expected output; None where no two inputs can share memory."""
+        """Returns a call with its expected output; None if no two inputs can share memory."""
         place = f"case {case}, {dtype or 'own dtype'}, {layout}"
         try:
             seeded(seed, self.framework)
@@ -114,7 +116,7 @@ class Reference:
         return Call(place, dtype, layout, (tree, packed), expected, left)
 
     def again(self, call: Call) -> tuple[Any, Packed]:
-        """Returns the output for the same arguments, computed once more."""
+        """Computes the output for the same arguments again."""
         return self._run(*call.args, call.dtype, call.layout)[0]
 
     def _run(
@@ -145,7 +147,7 @@ def _both(packed: Packed) -> Iterator[tuple[dict[str, Any], bytes]]:
 
 
 def _shared(given: list[Any]) -> bool:
-    """Makes arrays of equal shape and type the same one. Returns whether there are any."""
+    """Replaces arrays of equal shape and type by the same array. Returns whether there were any."""
     first: dict[tuple[str, tuple[int, ...]], Any] = {}
     found = False
     for place, value in enumerate(given):
@@ -160,14 +162,16 @@ def _shared(given: list[Any]) -> bool:
 
 
 class Comparison:
-    """Compares outputs. Tolerances: of the parameters, otherwise by type."""
+    """Compares outputs, with the tolerances of the parameters, or else those of the type."""
 
     def __init__(self, atol: float | None, rtol: float | None) -> None:
         self.atol, self.rtol = atol, rtol
         self.worst = 0.0
 
     def differs(self, got: Any, blobs: Sequence[bytes], wanted: Any, expected: Packed) -> str | None:
-        """Returns how a value differs from the expected one, or None. Both are trees; heads are equal already."""
+        """Returns how a value differs from the expected one, or None. Both are trees whose headers are already known to
+        be equal.
+        """
         if got != wanted:
             if set(got) == {"f"} == set(wanted):
                 one, other = float.fromhex(str(got["f"])), float.fromhex(wanted["f"])
@@ -192,7 +196,7 @@ class Comparison:
             same = (one == other) | (np.isnan(one) & np.isnan(other))
             finite = np.isfinite(one) & np.isfinite(other)
             apart = np.abs(one - other)
-            # Attack: NaN and infinities, which make a difference incomparable; they equal only themselves.
+            # Attack: NaN and infinities, whose differences cannot be compared; they equal only themselves.
             close = same | (finite & (apart <= atol + rtol * np.abs(other)))
         if finite.any():
             self.worst = max(self.worst, float(np.max(apart[finite])))
@@ -202,10 +206,10 @@ class Comparison:
 
 
 def told_apart(comparison: Comparison, calls: Sequence[Call]) -> bool:
-    """Returns whether the expected outputs differ from those of another seed, from a constant, and from an input.
+    """Returns whether the expected outputs differ from those for another seed, from a constant, and from an input.
 
-    Attack: zeros, the mean of a few outputs, or an input itself, for a reference whose outputs are all within the
-    tolerance of that. A reference that accepts them measures nothing.
+    Attack: zeros, the mean of a few outputs, or an input itself, if all of the reference's outputs are within the
+    tolerance of it. Such a reference measures nothing.
     """
     first = calls[0]
     tree, expected = first.expected
@@ -243,7 +247,7 @@ def prepare(order: Mapping[str, Any], comparison: Comparison) -> tuple[Reference
     reference = Reference(order)
     cases = range(len(order["cases"]))
     dtypes: list[str | None] = list(order["dtypes"]) or [None]
-    # Controls use seeds of the reference alone, so that no response can choose whether they fail.
+    # Controls use seeds derived from the reference alone, so that no response can influence whether they fail.
     controls = [
         [call for seed in (1, 2) if (call := reference.call(case, dtypes[0], "contiguous", seed)) is not None]
         for case in cases
@@ -273,13 +277,13 @@ def prepare(order: Mapping[str, Any], comparison: Comparison) -> tuple[Reference
 
 
 class Dialogue:
-    """The talk with the kernel's room."""
+    """The conversation with the kernel's room."""
 
     def __init__(self, line: Line, comparison: Comparison) -> None:
         self._line, self._comparison = line, comparison
 
     def load(self, order: Mapping[str, Any], reference: Reference) -> None:
-        """Has the kernel loaded. Raises Wrong, Gone."""
+        """Asks the room to load the kernel. Raises Wrong, Gone."""
         header = {
             "framework": order["framework"],
             "name": order["name"],
@@ -291,8 +295,9 @@ class Dialogue:
         self._said(self._line.header(), "")
 
     def call(self, call: Call, before: Call | None) -> float:
-        """Has the kernel called, and compares its output. Returns the seconds from the first byte to the last. before:
-        the previous call, whose output must still be there. Raises Wrong, Gone."""
+        """Asks the room to call the kernel, and compares its output. Returns the seconds from the first byte to the
+        last. before: the previous call, whose output must still be intact. Raises Wrong, Gone.
+        """
         tree, packed = call.args
         header = {
             "kind": "call", "args": tree, "arrays": packed.heads, "dtype": call.dtype, "layout": call.layout
@@ -306,7 +311,7 @@ class Dialogue:
         changed = self._value(call.left[1], call.place, "the arguments have a different type or shape")
         self._compare(changed, call.left, call.place, "input_changed")
         if before is not None:
-            # Attack: one buffer for all outputs, or an output that is filled in later.
+            # Attack: one buffer for all outputs, or an output that is only filled in later.
             self._line.send({"kind": "previous"})
             kept = self._value(before.expected[1], call.place, "the previous output has a different type or shape")
             self._compare(kept, before.expected, call.place, "output_overwritten")
@@ -315,7 +320,7 @@ class Dialogue:
     def _value(self, expected: Packed, place: str, words: str) -> tuple[Any, list[bytes]]:
         header = self._said(self._line.header(), place)
         if header.get("arrays") != expected.heads:
-            # What it should be is no secret, and only an equal header is followed by bytes that are read.
+            # The expected header is no secret, and bytes are read only after an equal one.
             said = json.dumps(header.get("arrays"))[:300]
             raise Wrong("wrong_shape", f"{words}: {said}, expected {json.dumps(expected.heads)[:300]}", place)
         return header.get("tree"), self._line.blobs(expected.heads)
@@ -337,7 +342,7 @@ class Dialogue:
 
 
 def judge(order: Mapping[str, Any], announce: Any) -> dict[str, Any]:
-    """Returns the result."""
+    """Returns the result of the comparison."""
     comparison = Comparison(order["atol"], order["rtol"])
     try:
         reference, calls, timed = prepare(order, comparison)
@@ -366,7 +371,7 @@ def judge(order: Mapping[str, Any], announce: Any) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Judges, and prints the result. The reference's own output goes to stderr."""
+    """Judges, and prints the result. Output of the reference itself goes to stderr."""
     out = os.dup(1)
     os.dup2(2, 1)
     with open("order.json", encoding="utf-8") as file:

@@ -1,4 +1,4 @@
-"""The words of a kernel: what it must and must not call, read from its text and from the C++ that it compiles."""
+"""The names that a kernel must or must not use, found in its text and in the C++ that it compiles."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 LONGEST = 1_500
-"""Characters of a message."""
+"""The maximum length of a message."""
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _BY_NAME_TEXT = """
@@ -17,15 +17,15 @@ __getattribute__ __getattr__ __globals__ __loader__ __subclasses__ __doc__ __cod
 open pathlib tempfile timeit pydoc doctest code codeop unittest mock Formatter get_field get_type_hints ForwardRef
 """
 _BY_NAME = frozenset(_BY_NAME_TEXT.split())
-"""Names by which code finds other names at run time, runs text, or calls an operation past its name."""
+"""Names with which code looks up other names at run time, runs text, or calls an operation without naming it."""
 
 _ENGLISH = frozenset(
     ("compile", "modules", "os", "operator", "inspect", "ops", "open", "code", "mock", "dir", "globals", "locals")
 )
-"""Those of them that a message may have: a text alone runs nothing."""
+"""Those of them that may occur in a message: a text alone runs nothing."""
 
 _OPERATORS = {"matmul": frozenset(("__matmul__", "__rmatmul__", "__imatmul__"))}
-"""The methods by which an operation is called past its name."""
+"""The methods that call an operation without naming it."""
 
 _LOADER, _LOADERS = "load_inline", "cpp_extension"
 """The function that compiles C++ from texts, and its module."""
@@ -36,14 +36,15 @@ PyRun_SimpleString PyRun_String PyImport_ImportModule PyImport_Import PyObject_G
 PyObject_CallMethod PyEval_EvalCode findSchema findSchemaOrThrow findOp getOperatorHandle
 """
 _CPP_BY_NAME = frozenset(_CPP_BY_NAME_TEXT.split())
-"""Names by which C++ finds other names at run time."""
+"""Names with which C++ looks up other names at run time."""
 
 _PASTES = re.compile(r"##|%:|\b_Z\w+|\?\?=|\?\?/|\\[uUN]|#\s*include\s*(?![<\s])")
-"""Attack: a forbidden name that the preprocessor puts together: `a##b` and its other spellings, characters by their
-numbers, an included file that the kernel wrote; or that the linker knows in another form."""
+"""Attack: a forbidden name that the preprocessor assembles: `a##b` and its other spellings, characters given by number,
+an included file that the kernel wrote; or a name that the linker knows in another form.
+"""
 
 _SPLICE = re.compile(r"\\[ \t]*\n|\"\s*\"")
-"""Lines and texts that C++ joins."""
+"""Lines and strings that C++ joins."""
 
 
 class Wrong(Exception):
@@ -55,7 +56,7 @@ class Wrong(Exception):
 
 
 def check(text: str, forbidden: Sequence[str], required: Sequence[str]) -> None:
-    """Raises Wrong for code that uses a forbidden name, or no required one."""
+    """Raises Wrong for code that uses a forbidden name, or lacks a required one."""
     if not forbidden and not required:
         return
     try:
@@ -85,11 +86,11 @@ def check(text: str, forbidden: Sequence[str], required: Sequence[str]) -> None:
         elif isinstance(node, ast.MatMult):
             used.add("matmul")
         elif isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes)) and id(node) not in documentation:
-            # Attack: the operation in a C++ source, or a name that is looked up.
+            # Attack: the operation in a C++ source, or a name that is looked up at run time.
             word = node.value if isinstance(node.value, str) else node.value.decode("latin-1")
             spelt.update(_WORD.findall(word))
         elif isinstance(node, ast.MatchClass):
-            # Attack: `case object(matmul=f)`, or a class whose `__match_args__` is put together.
+            # Attack: `case object(matmul=f)`, or a class whose `__match_args__` is computed.
             used |= {"__match_args__", *node.kwd_attrs}
     used |= {operation for operation, methods in _OPERATORS.items() if used & methods}
     compiled = set[str]()
@@ -106,9 +107,10 @@ def check(text: str, forbidden: Sequence[str], required: Sequence[str]) -> None:
 
 
 def _compiled(tree: ast.Module) -> Iterator[str]:
-    """Yields the C++ that a kernel compiles, with its joined lines and texts. Raises Wrong for C++ that cannot be read.
+    """Yields the C++ sources that a kernel compiles, with lines and strings joined. Raises Wrong for C++ that cannot be
+    determined.
 
-    Attack: a source put together at run time, so that no text of the kernel has the forbidden name.
+    Attack: a source assembled at run time, so that no text in the kernel contains the forbidden name.
     """
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _named(node.func) == _LOADER]
     direct = {id(call.func) for call in calls}
@@ -138,7 +140,7 @@ def _named(node: ast.AST) -> str | None:
 
 
 def _assigned(tree: ast.Module) -> dict[str, ast.expr]:
-    """The values of names that are assigned once, and in no other way."""
+    """The values of names that are assigned exactly once."""
     stored = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)]
     stored += [node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)]
     return {
@@ -150,7 +152,9 @@ def _assigned(tree: ast.Module) -> dict[str, ast.expr]:
 
 
 def _texts(node: ast.expr, values: dict[str, ast.expr], depth: int = 0) -> list[str]:
-    """The texts of an argument: constants, names of constants, lists of them, and sums. Raises Wrong for others."""
+    """The strings of an argument: constants, names of constants, and lists and sums of these. Raises Wrong for anything
+    else.
+    """
     if depth < 20:
         if isinstance(node, ast.Constant):
             return [str(node.value)]
@@ -169,5 +173,5 @@ def _texts(node: ast.expr, values: dict[str, ast.expr], depth: int = 0) -> list[
 
 
 def error_text(error: BaseException) -> str:
-    """Returns the kind and the message of an error, which UTF-8 can hold."""
+    """Returns the type and the message of an error, encodable as UTF-8."""
     return f"{type(error).__name__}: {error}"[:LONGEST].encode("utf-8", "replace").decode()

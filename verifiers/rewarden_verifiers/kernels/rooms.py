@@ -16,7 +16,7 @@ from rewarden_verifiers.kernels.reference import KernelReference
 from rewarden_verifiers.sandbox import Sandbox
 
 LANGUAGES = {"numpy": "python", "torch": "python-science"}
-"""The row of the sandbox's languages, by framework."""
+"""The entry in the sandbox's languages, by framework."""
 
 _FOLDER = Path(__file__).parent
 _ARRAYS, _WORDS, _CANDIDATE, _JUDGE = (
@@ -26,8 +26,9 @@ _ARRAYS, _WORDS, _CANDIDATE, _JUDGE = (
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The end of a comparison. result: of the judge; None if its room ended without one. prepared: whether the
-    reference's own work was done. kernel, judge: the reports of the rooms."""
+    """The end of a comparison. result: the judge's, or None if its room ended without one. prepared: whether the
+    reference's own work was finished. kernel, judge: the reports of the rooms.
+    """
 
     result: Mapping[str, Any] | None
     prepared: bool
@@ -38,8 +39,9 @@ class Judged:
 async def compare(
     sandbox: Sandbox, reference: KernelReference, params: KernelParams, text: str | None, *, timed: bool
 ) -> Judged:
-    """Compares the kernel in `text` with the reference; None: the reference itself in its place, as a control. Raises
-    SandboxError."""
+    """Compares the kernel in `text` with the reference; None puts the reference itself in its place, as a control.
+    Raises SandboxError.
+    """
     control = text is None
     if text is None:
         text = reference.source
@@ -87,8 +89,9 @@ async def compare(
 
 
 def _seed(reference: KernelReference, text: str) -> int:
-    """The first seed of the inputs. Attack: outputs that were computed for known inputs. It depends on the whole code,
-    so that no code can contain what belongs to it."""
+    """The first seed of the inputs. Attack: outputs that were precomputed for known inputs. The seed depends on the
+    entire code, so no code can contain matching outputs.
+    """
     whole = json.dumps([reference.source, list(reference.cases), text.encode("utf-8", "replace").decode()])
     return int(hashlib.sha256(whole.encode()).hexdigest()[:10], 16)
 
@@ -102,5 +105,5 @@ def _judged(kernel: Report, judge: Report) -> Judged:
     told = lines[prepared:]
     result = json.loads(told[0]) if judge.status == "ok" and len(told) == 1 else None
     if prepared and "killed_with_partner" in judge.flags:
-        result = {"end": "gone"}  # the kernel's room reached a limit, which ends both
+        result = {"end": "gone"}  # the kernel's room reached a limit, which ends both rooms
     return Judged(result, prepared, kernel, judge)
