@@ -1,4 +1,4 @@
-"""S-expressions of SMT-LIB 2, read without recursion and written again: Z3 never reads a response's own text."""
+"""S-expressions of SMT-LIB 2, parsed without recursion and written out again: Z3 never reads a response's own text."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 Expression: TypeAlias = "str | list[Expression]"
-"""An atom as it is written, or a list."""
+"""An atom as written, or a list."""
 
 MAX_TEXT = 400_000
-"""Characters of a script."""
+"""The maximum length of a script."""
 
 MAX_DEPTH = 2_000
-"""Attack: nested so deeply that a reader recurses until its stack ends."""
+"""The maximum nesting depth. Attack: an expression that overflows the stack of a recursive reader."""
 
 _TOKEN = re.compile(
     r"""(?P<blank>[ \t\r\n]+|;[^\r\n]*)
@@ -25,22 +25,23 @@ _TOKEN = re.compile(
 )
 
 SIMPLE = re.compile(r"[A-Za-z~!@$%^&*_+=<>.?/-][A-Za-z0-9~!@$%^&*_+=<>.?/-]*")
-"""A symbol that needs no bars."""
+"""A symbol that needs no bars around it."""
 
 Written = tuple[str, ...]
-"""An expression as its tokens: two are equal if they are written alike, apart from blanks and comments."""
+"""An expression as tokens. Two are equal if they are written alike, apart from blanks and comments."""
 
 
 class Unreadable(ValueError):
-    """The text is no sequence of S-expressions; the message says why."""
+    """The text is not a sequence of S-expressions; the message says why."""
 
 
 class TooLarge(Unreadable):
-    """The text is too long, or nested too deep."""
+    """The text is too long, or nested too deeply."""
 
 
 def read(text: str) -> list[Expression]:
-    """The expressions of a text. A symbol in bars that needs none loses them, because both spell one name.
+    """Parses the expressions in a text. Unnecessary bars around a symbol are removed, because both forms spell the same
+    name.
 
     Raises Unreadable, TooLarge.
     """

@@ -43,14 +43,14 @@ _HEADS = frozenset(
         "bvsgt",
     ]
 )
-"""Functions that a value may apply: all are total, and none has a meaning that a solver chooses.
+"""Functions that a value may apply: all are total, and solvers cannot choose the meaning of any.
 
 Attack: `(/ 1.0 0.0)` as a value, which stands for any number.
 """
 
 
 class NoModel(ValueError):
-    """The text gives no values, or values that are none. reason: snake_case, of the verdict."""
+    """The text gives no values, or invalid ones. reason: snake_case, of the verdict."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -59,14 +59,14 @@ class NoModel(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """The value of a constant or a function: names of parameters, and the body."""
+    """The value of a constant or a function: parameter names and a body."""
 
     names: tuple[str, ...]
     body: Expression
 
 
 def read_model(given: Sequence[Expression], script: Script) -> Mapping[str, Value]:
-    """The values of a solver's output: definitions (`(define-fun x () Int 3)`), or pairs (`((x 3) (y 4))`).
+    """Parses the values in a solver's output: definitions (`(define-fun x () Int 3)`), or pairs (`((x 3) (y 4))`).
 
     Raises NoModel.
     """
@@ -75,7 +75,7 @@ def read_model(given: Sequence[Expression], script: Script) -> Mapping[str, Valu
     for entry in _entries(given):
         name, value = _value(entry)
         if name not in script.signatures:
-            continue  # functions that a solver adds; no value may apply them
+            continue  # functions that a solver adds; values cannot apply them
         if name in values:
             raise NoModel("hedged", f"{name[:80]} has two values")
         domain = script.signatures[name]
@@ -122,9 +122,10 @@ def _value(entry: Expression) -> tuple[str, Value]:
 
 
 def _check(value: Value, script: Script, taken: set[str], name: str) -> None:
-    """Raises NoModel unless the body is a value: literals and total functions, without a name of the script's.
+    """Raises NoModel unless the body is a value: literals and total functions, without names from the script.
 
-    Attack: a value that is a term of other constants, or a question, which the solver then answers for the response.
+    Attack: a value that is a term over other constants, or a question, so that the solver finds the answer for the
+    response.
     """
     bound = set(value.names)
     waiting: list[Expression] = [value.body]
@@ -182,8 +183,9 @@ def _is_constant(term: list[Expression], script: Script) -> bool:
 
 
 def substituted(script: Script, values: Mapping[str, Value]) -> str:
-    """The script with each declaration of a constant replaced by its value. Raises NoModel if one is missing that the
-    script mentions: a solver would choose it."""
+    """Replaces each declaration of a constant in the script by its value. Raises NoModel if a constant that the script
+    mentions has no value: a solver would choose it.
+    """
     mentioned = script.mentioned()
     made: list[str] = []
     for command in script.commands:

@@ -54,5 +54,5 @@ class SmtParams:
 
     @property
     def bounds(self) -> Bounds:
-        """The bounds of one check."""
+        """The limits of one check."""
         return Bounds(self.work, self.cpu_s, self.memory_mb)

@@ -34,11 +34,10 @@ class Query:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SmtReference:
-    """A script and what is asked of it.
+    """A script, and the task.
 
-    script: SMT-LIB 2. Of the task `solve`, the problem; of `formalise`, a formula that is right.
-    status: The status of the script (`solve`), if Z3 cannot find it out.
-    task: `solve` or `formalise`; by default as the parameter says.
+    script: SMT-LIB 2. Of the task `solve`, the problem; of `formalise`, a formula that is right. status: The status of
+    the script (`solve`), if Z3 cannot find it out. task: `solve` or `formalise`; by default as the parameter says.
     tests: Hidden tests of a formalisation (`formalise`). With tests, these decide, and not equivalence.
     """
 
@@ -53,8 +52,8 @@ class SmtReference:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A checked reference. found: what Z3 says of the script. decided: Z3 decides the reference's own checks within
-    the limits, so that a response whose check it cannot decide is at fault. tests: terms, read, with their statuses.
+    """A checked reference. found: Z3's result for the script. decided: whether Z3 decides the reference's own checks
+    within the limits; if so, an undecided check is the response's fault. tests: parsed terms with their statuses.
     """
 
     task: Task
@@ -71,7 +70,7 @@ class Problem:
 
 
 def prepare(reference: str | SmtReference, params: SmtParams, watch: Watch) -> Problem:
-    """The checked reference. Raises InvalidReference, which names the field."""
+    """Checks a reference. Raises InvalidReference naming the field."""
     given = SmtReference(script=reference) if isinstance(reference, str) else reference
     task = given.task or params.task
     try:
@@ -93,7 +92,7 @@ def prepare(reference: str | SmtReference, params: SmtParams, watch: Watch) -> P
     if given.tests:
         return Problem("formalise", script, None, found, True, _tests(given, hidden, bounds, watch))
     if found.answer == "unsat":
-        # Attack: any contradiction is equivalent to it.
+        # Attack: any contradiction is equivalent to an unsatisfiable script.
         raise _invalid("script", "it is unsatisfiable, so `(assert false)` is equivalent to it; give tests")
     denied = solve(f"{script.text}{script.conjunction(MEANT)}(assert (not {MEANT}))\n", bounds, watch)
     if denied.answer == "unsat":
@@ -114,7 +113,7 @@ def _problem(given: SmtReference, script: Script, found: Solved, params: SmtPara
 
 
 def _tests(given: SmtReference, hidden: Hidden, bounds: Bounds, watch: Watch) -> tuple[tuple[Expression, Status], ...]:
-    """The tests, each held by the reference's own formula."""
+    """The parsed tests. The reference's own formula must pass each of them."""
     made: list[tuple[Expression, Status]] = []
     script = hidden.script
     for place, test in enumerate(given.tests):
@@ -133,7 +132,7 @@ def _tests(given: SmtReference, hidden: Hidden, bounds: Bounds, watch: Watch) ->
             raise _invalid(f"tests[{place}].status", f"it says {test.status}; for the script, z3 says {own.answer}")
         made.append((term, test.status))
     if {status for _, status in made} != {"sat", "unsat"}:
-        # Attack: `(assert false)` answers every test with unsat, and no assertion every test with sat.
+        # Attack: `(assert false)` makes every test unsat, and an empty script makes every test sat.
         raise _invalid("tests", "at least one must be sat and one unsat, or a constant formula passes them all")
     return tuple(made)
 

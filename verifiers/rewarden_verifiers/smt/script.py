@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from rewarden_verifiers.smt.expressions import Expression, Written, read, text_of, tokens, written
 
 RESERVED = "rewarden!"
-"""The beginning of the names that a check itself defines."""
+"""The prefix of names that the checks themselves define."""
 
 _CORE = frozenset(
     [
@@ -33,7 +33,9 @@ _CORE = frozenset(
         "!",
     ]
 )
-"""Attack: a response that gives these another meaning, because the checks are written with them."""
+"""Names that cannot be redefined. Attack: a response that changes their meaning, because the checks are written with
+them.
+"""
 
 _IGNORED = frozenset(
     [
@@ -53,7 +55,7 @@ _IGNORED = frozenset(
         "exit",
     ]
 )
-"""Commands without an effect on the meaning. Attack: `(set-info :status unsat)`, `(echo "unsat")`."""
+"""Commands that do not affect the meaning. Attack: `(set-info :status unsat)`, `(echo "unsat")`."""
 
 _FORBIDDEN: Mapping[str, str] = {
     "push": "scopes make it unclear which assertions count",
@@ -77,7 +79,7 @@ _FILES = frozenset((":regular-output-channel", ":diagnostic-output-channel"))
 
 
 class Refused(ValueError):
-    """A script with a command that it may not have. reason: snake_case, of the verdict."""
+    """A script with a forbidden command. reason: snake_case, of the verdict."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -86,11 +88,11 @@ class Refused(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A script's meaning.
+    """The meaning of a script.
 
-    commands: declarations and definitions, in order. signatures: declared constants and functions, by name their
-    domain and range. types: names that `declare-datatypes` and `declare-sort` introduce (sorts, constructors,
-    selectors), each with the declaration. defined: names of definitions. assertions: what is asserted.
+    commands: declarations and definitions, in order. signatures: maps declared constants and functions to their domain
+    and range. types: names introduced by `declare-datatypes` and `declare-sort` (sorts, constructors, selectors), each
+    with its declaration. defined: names of definitions. assertions: the asserted terms.
     """
 
     commands: tuple[Expression, ...]
@@ -112,7 +114,7 @@ class Script:
         return "".join(f"(assert {text_of(term)})\n" for term in self.assertions)
 
     def conjunction(self, name: str) -> str:
-        """A definition of a name as the conjunction of the assertions."""
+        """Defines a name as the conjunction of the assertions."""
         return f"(define-fun {name} () Bool (and true {' '.join(map(text_of, self.assertions))}))\n"
 
     def mentioned(self) -> set[str]:
@@ -123,9 +125,9 @@ class Script:
         return found
 
     def hidden(self) -> Hidden:
-        """The script with other names for its definitions and for the terms that it names.
+        """Returns the script with its definitions and named terms renamed.
 
-        Attack: a response that asserts the name of a reference's definition, and never writes the formula.
+        Attack: a response that asserts the name of a definition in the reference, and never writes the formula.
         """
         names = {str(one[1]) for one in self.commands if one[0] in _DEFINING and isinstance(one, list)}
         for term in self.assertions:
@@ -146,13 +148,13 @@ class Script:
 
 @dataclass(slots=True)
 class Hidden:
-    """Names of a script, and those that stand for them. script: the script, renamed."""
+    """The names of a script with their replacements. script: the renamed script."""
 
     names: Mapping[str, str]
     script: Script = field(init=False)
 
     def term(self, term: Expression) -> Expression:
-        """The expression with the other names."""
+        """Renames an expression."""
         if not self.names:
             return term
         (made,) = read(" ".join(self.names.get(token, token) for token in tokens(term)))
@@ -160,7 +162,7 @@ class Hidden:
 
 
 def lines(commands: tuple[Expression, ...] | list[Expression]) -> str:
-    """Commands as text, one a line."""
+    """Commands as text, one per line."""
     return "".join(f"{text_of(command)}\n" for command in commands)
 
 
@@ -183,7 +185,7 @@ class _Reading:
             raise Refused("malformed", f"not a command: {text_of(command)[:80]}")
         name = command[0]
         if any(token.startswith((RESERVED, f"|{RESERVED}")) for token in tokens(command)):
-            # Attack: `(assert rewarden!reference)`, the name that the check gives to the answer.
+            # Attack: `(assert rewarden!reference)`, which uses the name that the check gives to the answer.
             raise Refused("forbidden_command", f"names that begin with {RESERVED} are reserved")
         if self.ended:
             raise Refused("forbidden_command", "commands after (exit) are never read by a solver")
@@ -191,13 +193,13 @@ class _Reading:
             raise Refused("forbidden_command", f"{name}: {_FORBIDDEN[name]}")
         if name == "set-option":
             if any(token in _FILES for token in tokens(command)):
-                # Attack: output channels are paths of files that a solver creates.
+                # Attack: output channels are file paths, and a solver creates these files.
                 raise Refused("forbidden_command", "set-option: output channels are files")
         elif name in _IGNORED:
             self.asked |= name == "check-sat"
             self.ended = name == "exit"
         elif self.asked:
-            # Attack: a right formula up to (check-sat), and another one altogether.
+            # Attack: a right formula before (check-sat), and a different one in total.
             raise Refused("forbidden_command", f"{name} after (check-sat): it is unclear which assertions count")
         elif name == "assert":
             if len(command) != 2:
@@ -223,7 +225,7 @@ class _Reading:
         if self.given is not None and (name in self.given.types or name in self.given.defined):
             raise Refused("redeclared", f"{name[:80]} already has a meaning")
         if defined:
-            # Attack: a definition in place of the constant that is asked about.
+            # Attack: redefining the constant in question.
             if self.given is not None and name in self.given.signatures:
                 raise Refused("signature_changed", f"{name[:80]} is a constant, and must be declared as one")
             self.defined.add(name)
@@ -290,12 +292,12 @@ def _symbol(command: list[Expression], place: int) -> str:
 
 
 def read_script(text: str, *, given: Script | None = None, trusted: bool = False) -> Script:
-    """A script's meaning.
+    """Parses a script.
 
-    given: the script whose constants it must use: it may declare them again, alike, and no others, and what it has of
-    its own is what remains in `commands`. trusted: it is a reference's.
+    given: the script whose constants it must use. It may repeat their declarations, but not declare others; `commands`
+    then only has its own additions. trusted: whether the script belongs to a reference.
 
-    Raises Refused, and what `expressions.read` raises.
+    Raises Refused, and the exceptions of `expressions.read`.
     """
     reading = _Reading(trusted, given)
     for command in read(text):

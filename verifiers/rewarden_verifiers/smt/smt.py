@@ -20,7 +20,7 @@ from rewarden_verifiers.smt.script import RESERVED, Refused, read_script
 from rewarden_verifiers.smt.solver import Solved, solve
 
 LABELS = frozenset({"smt2", "smt", "smt-lib", "smtlib", "smtlib2", "smt-lib2", "lisp", "scheme", "text", "z3"})
-"""Labels that fences use for SMT-LIB."""
+"""Fence labels for SMT-LIB."""
 
 SAID = f"{RESERVED}response"
 """The name of the response's conjunction in a check."""
@@ -63,7 +63,7 @@ def smt(response: str, prepared: Problem, params: SmtParams, watch: Watch, finis
     if prepared.task == "formalise":
         return judgement.formalised()
     if found.rule == "whole" and finish_reason in ("length", "abort"):
-        # Attack: stop, or be stopped, at a line that reads as an answer.
+        # Attack: stopping, or getting cut off, after a line that reads like an answer.
         return no_answer(evidence=judgement.evidence)
     outcome = judgement.solved()
     return loosely(outcome) if judgement.loose else outcome
@@ -71,7 +71,7 @@ def smt(response: str, prepared: Problem, params: SmtParams, watch: Watch, finis
 
 @dataclass
 class _Judgement:
-    """One response under judgement. text: what was found of it."""
+    """The judgement of one response. text: the extracted answer."""
 
     problem: Problem
     params: SmtParams
@@ -108,7 +108,7 @@ class _Judgement:
         return self._modelled(model)
 
     def _answer(self) -> tuple[set[str], list[Expression]]:
-        """The statuses that the text names, and its model."""
+        """The statuses that the text states, and its model."""
         try:
             given = read(self.text)
         except TooLarge:
@@ -145,7 +145,7 @@ class _Judgement:
         return self._unsure(checked, decided=self._own_model_checks())
 
     def _own_model_checks(self) -> bool:
-        """Returns whether Z3 can check its own model of the reference, in the same way."""
+        """Returns whether Z3 can verify its own model of the reference in the same way."""
         problem, bounds = self.problem, self.params.bounds
         with self.watch.preparing():
             own = solve(problem.script.text + problem.script.asserted, bounds, self.watch, model=True)
@@ -172,7 +172,7 @@ class _Judgement:
             return self._zero(error.reason, str(error))
         if not own.assertions:
             return no_answer("no_assertion", extracted=self.text[:_SHOWN], evidence=self.evidence)
-        # The reference's terms are read before anything of the response's can change the meaning of a name.
+        # The reference's terms are parsed before anything in the response can change the meaning of a name.
         names = [f"{RESERVED}test{place}" for place in range(len(problem.tests))]
         terms = [
             f"(define-fun {name} () Bool {text_of(term)})\n"
@@ -209,7 +209,7 @@ class _Judgement:
     # --- verdicts ------------------------------------------------------------------------------------------------
 
     def _unsure(self, checked: Solved, *, decided: bool) -> Outcome:
-        """The outcome of a check without an answer. decided: the reference's own check has one."""
+        """The outcome of an undecided check. decided: whether the reference's own check was decided."""
         if checked.answer == "error":
             return self._zero("smt_error", checked.output[:500])
         if not decided:

@@ -1,7 +1,7 @@
-"""Z3, as a process that exits or is killed: the solver never runs in the worker.
+"""Runs Z3 as a process that exits or is killed; the solver never runs in the worker.
 
-The amount of work is counted by Z3 (`rlimit`), so the same check ends the same way on any machine. The kernel bounds
-CPU time, memory and files as a back-stop.
+Z3 counts its work (`rlimit`), so the same check ends the same way on any machine. As a backstop, the kernel limits CPU
+time, memory and files.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ Answer = Literal["sat", "unsat", "unknown", "error", "time_limit", "memory_limit
 _PACKAGE = "z3-solver"
 _OUTPUT = 4_000_000
 _SPARE_MB = 512
-"""Address space of the process beyond the memory that Z3 counts: its code, and stacks."""
+"""The address space for the process in addition to the memory that Z3 counts: code and stacks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The bounds of one call. work: Z3's `rlimit`. cpu_s: CPU seconds. memory_mb: MiB."""
+    """The limits of one call. work: Z3's `rlimit`. cpu_s: CPU seconds. memory_mb: MiB."""
 
     work: int
     cpu_s: float
@@ -40,7 +40,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Solved:
-    """An answer. output: what Z3 printed after it: a model, or the message of an error."""
+    """An answer. output: what Z3 printed after it: a model or an error message."""
 
     answer: Answer
     output: str = ""
@@ -53,7 +53,7 @@ class Solved:
 
 @lru_cache(maxsize=1)
 def program() -> str:
-    """The path of the program that the package brings. Raises MissingDependency."""
+    """The path of the packaged program. Raises MissingDependency."""
     try:
         files = importlib.metadata.files(_PACKAGE)
     except importlib.metadata.PackageNotFoundError:
@@ -69,13 +69,13 @@ def program() -> str:
 
 
 def solve(text: str, bounds: Bounds, watch: Watch, *, model: bool = False) -> Solved:
-    """The answer of Z3 to a script that we wrote, to which `(check-sat)` is added. model: print a model after `sat`.
+    """Runs Z3 on a script that we wrote, followed by `(check-sat)`. model: whether to print a model after `sat`.
 
-    Raises Expired if long work must begin anew elsewhere.
+    Raises Expired if long work must start again elsewhere.
     """
     options = [f"rlimit={bounds.work}", f"memory_max_size={bounds.memory_mb}", "-in", "-smt2"]
     given = f"{text}(check-sat)\n{'(get-model)' if model else ''}\n"
-    # The backstop is CPU time; a process that waits for a CPU is waited for ten times as long.
+    # The backstop is CPU time. A process may have to wait for a CPU, so it gets ten times as long.
     patience = bounds.cpu_s * 10 + 10
     wait = patience if watch.quick_s is None else min(watch.quick_s, patience)
     with watch.limit(wall_s=patience + 5):
@@ -83,14 +83,14 @@ def solve(text: str, bounds: Bounds, watch: Watch, *, model: bool = False) -> So
     if ended is None:
         if watch.quick_s is not None and watch.quick_s < patience:
             raise Expired
-        # Its CPU time would have ended it: the host gave it none.
+        # Its CPU limit would have ended it, so the host gave it too little CPU.
         raise WorkerError("z3 got too little of a CPU to finish; the host is overloaded")
     code, printed = ended
     return _read(code, printed.decode("utf-8", "replace"))
 
 
 def _run(command: list[str], given: bytes, bounds: Bounds, wait: float) -> tuple[int, bytes] | None:
-    """The exit code and the output, or None if it did not end in time."""
+    """The exit code and the output, or None if it timed out."""
     process = subprocess.Popen(
         command,
         stdin=subprocess.PIPE,
@@ -102,7 +102,7 @@ def _run(command: list[str], given: bytes, bounds: Bounds, wait: float) -> tuple
     )
     try:
         with suppress(ProcessLookupError):
-            # Before it reads a byte: it waits for its input.
+            # Set before it reads a byte: it waits for its input.
             for limit, value in _limits(bounds).items():
                 resource.prlimit(process.pid, limit, (value, value))
         printed, _ = process.communicate(given, timeout=wait)
