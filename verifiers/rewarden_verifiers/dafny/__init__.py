@@ -1,1 +1,1 @@
-"""Dafny: checks with Dafny's verifier that a declaration in the response meets the reference's specification."""
+"""Dafny: verifies that a declaration in the response meets the reference's specification."""

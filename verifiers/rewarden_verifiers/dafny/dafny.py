@@ -15,10 +15,10 @@ from rewarden_verifiers.execution.candidate import Missing, find
 from rewarden_verifiers.outcome import no_answer, right, wrong
 
 LABELS = frozenset({"dafny", "dfy"})
-"""Labels that fences use for Dafny."""
+"""Fence labels for Dafny."""
 
 MAX_CHARACTERS = 100_000
-"""The maximum size of a response's text."""
+"""The maximum length of a response's program."""
 
 _SHOWN = 2_000
 

@@ -38,7 +38,7 @@ class DafnyReference:
     preamble: str = ""
 
     def check(self) -> None:
-        """Raises InvalidReference, which names the field."""
+        """Raises InvalidReference naming the field."""
         if _NAME.fullmatch(self.name) is None:
             raise invalid("name", "it is not an ASCII name")
         if not self.ensures:
@@ -56,7 +56,7 @@ class DafnyReference:
 
     @property
     def arguments(self) -> str:
-        """The names of the parameters, as a call has them."""
+        """The parameter names, as the arguments of a call."""
         return ", ".join(_named(text) for text in self.parameters)
 
     @property
@@ -72,5 +72,5 @@ def _named(text: str) -> str:
 
 
 def invalid(name: str, message: str) -> InvalidReference:
-    """The error of one field."""
+    """The error for a field."""
     return InvalidReference(f"reference.{name}: {message}", path=f"reference.{name}")

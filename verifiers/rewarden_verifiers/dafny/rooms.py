@@ -21,7 +21,7 @@ from rewarden_verifiers.sandbox import Sandbox
 _SHOWN = 1_500
 
 LANGUAGE = "dafny"
-"""The row of the sandbox's languages."""
+"""The entry in the sandbox's languages."""
 
 LIMITS = frozenset(("time_limit", "memory_limit", "output_limit"))
 
@@ -47,8 +47,9 @@ verify() {
 }
 : >1.txt; : >2.txt; : >3.txt
 """
-"""Debian's Dafny sets an option that Debian's z3 no longer has. Rooms have no /etc, where Mono looks for the places of
-its own libraries."""
+"""Debian's Dafny sets an option that Debian's z3 no longer supports. Rooms have no /etc, where Mono looks up the
+locations of its own libraries.
+"""
 
 _STATED = "verify 1.txt task.dfy ours.dfy; verify 2.txt task.dfy doubt.dfy\n"
 _JUDGED = """
@@ -60,14 +61,15 @@ verify 3.txt task.dfy response.dfy doubt.dfy
 _SUMMARY = re.compile(r"Dafny program verifier finished with (\d+) verified, 0 errors")
 _HARMLESS = re.compile(r"\w+\.dfy\(\d+,\d+\): (?:Warning|Info): (?!.*\bbody\b).*")
 """Messages that may precede the summary. Attack: a loop without a body, for which Dafny only prints a warning. Nothing
-changes its guard, so the code after it is unreachable, and every promise holds there."""
+in the loop changes its guard, so the code after it is unreachable, and every postcondition holds there.
+"""
 _JUDGES = 4
-"""The exit code of a run that could not prove something; others say that there is nothing to prove."""
+"""The exit code of a run that could not prove something; with other codes there was nothing to prove."""
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """The words of one run. proofs: how many declarations were verified, if all were; else None."""
+    """The output of a run. proofs: the number of verified declarations if all were verified, else None."""
 
     text: str
     code: int
@@ -75,20 +77,20 @@ class Said:
 
     @property
     def open(self) -> bool:
-        """True if there was something to prove, and not all of it was."""
+        """True if there was something to prove, and some of it was not proved."""
         return self.proofs is None and self.code in (0, _JUDGES)
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The end of a check. failed: None, the reason, `crashed`, or a limit. message: Dafny's words."""
+    """The end of a check. failed: None, the reason, `crashed`, or a limit. message: Dafny's output."""
 
     failed: str | None = None
     message: str = ""
 
 
 async def stated(sandbox: Sandbox, reference: DafnyReference, params: DafnyParams) -> Checked:
-    """Checks the specification alone: it is well formed, and what it requires can hold."""
+    """Checks the specification alone: it is well formed, and its preconditions can be satisfied."""
     loop = "decreases *\n{ while true decreases * {} }"
     files = {"task.dfy": _task(reference)}
     for name, ensures, body in (("ours", reference.ensures, loop), ("doubt", ("false",), "{ }")):
@@ -104,7 +106,7 @@ async def stated(sandbox: Sandbox, reference: DafnyReference, params: DafnyParam
 
 
 async def judged(sandbox: Sandbox, reference: DafnyReference, text: str, params: DafnyParams) -> Checked:
-    """Verifies the response, and that it keeps the specification."""
+    """Verifies the response, and that it meets the specification."""
     whole = "\0".join((repr(reference), text))
     secret = hashlib.sha256(whole.encode("utf-8", "replace")).hexdigest()[:32]
     files = {
@@ -131,8 +133,9 @@ def _task(reference: DafnyReference) -> str:
 
 
 def _ours(module: str, reference: DafnyReference, ensures: Sequence[str]) -> str:
-    """A module that states the specification and calls the response. Attack: a type or function of the response's with
-    the name of one in the specification; its module is not opened here."""
+    """A module that states the specification and calls the response. Attack: a type or function in the response with
+    the name of one in the specification; the response's module is not opened here.
+    """
     call = f"Response.{reference.name}({reference.arguments})"
     if reference.kind == "function":
         (result,) = reference.returns
@@ -157,7 +160,7 @@ def _head(kind: str, reference: DafnyReference, *, returns: bool, ensures: Seque
 async def _run(
     sandbox: Sandbox, steps: str, files: Mapping[str, str], params: DafnyParams
 ) -> tuple[Said, Said, Said] | Checked:
-    """The words of the runs; or why there are none."""
+    """The outputs of the runs, or the reason why there are none."""
     script = _BEGIN % (params.effort * 1_000_000) + steps
     program = Program(language=LANGUAGE, code=source(script), limits=params.limits)
     case = Case(files={name: source(text) for name, text in files.items()})
@@ -176,10 +179,10 @@ async def _run(
 
 
 def _said(text: str) -> Said:
-    """The words of a run, read.
+    """Parses the output of a run.
 
-    Attack: a proof that takes more than the prover may do. Dafny then ends with 0 and speaks of 0 errors, so that only
-    a run that said nothing but how much it verified has verified all of it.
+    Attack: a proof that exceeds the prover's limit. Dafny then exits with 0 and reports 0 errors, so only a run that
+    printed nothing but its summary has verified everything.
     """
     lines = [line for line in map(str.strip, text.splitlines()) if line and not _HARMLESS.fullmatch(line)]
     last = lines.pop() if lines else ""

@@ -1,7 +1,7 @@
-"""The tokens of a response in Dafny: constructs that are forbidden, whatever Dafny's verifier reports.
+"""Tokenises a response in Dafny, and finds constructs that are forbidden whatever Dafny's verifier reports.
 
-The verifier trusts every assumption in the source. Each of these constructs lets a wrong program verify without an
-error and with exit code 0.
+The verifier trusts every assumption in the source. Each of these constructs lets a wrong program verify without errors
+and with exit code 0.
 """
 
 from __future__ import annotations
@@ -22,32 +22,33 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
-"""Attack: code after a carriage return alone in a comment, where Dafny begins a new line."""
+"""Attack: code after a lone carriage return in a comment, where Dafny begins a new line."""
 _EDGE = re.compile(r"/\*|\*/")
 
 WORDS = {
-    "assume": "assume",  # is believed
-    "include": "include",  # what is included is not verified
+    "assume": "assume",  # is trusted without proof
+    "include": "include",  # included files are not verified
     "trait": "trait",  # its lemmas need no bodies
-    "iterator": "iterator",  # its specification is believed where it has no body
+    "iterator": "iterator",  # its specification is trusted if it has no body
     "abstract": "abstract",  # so is that of an abstract module
     "refines": "refines",
     "expect": "expect",
 }
-"""Words that a response may not have."""
+"""Words that a response must not contain."""
 
 _HINTS = frozenset({"trigger", "induction", "opaque", "fuel", "autotriggers", "nowarn"})
 _EFFORT = frozenset(
     {"timeLimit", "timeLimitMultiplier", "subsumption", "vcs_split_on_every_assert", "isolate_assertions"}
 )
 ATTRIBUTES = _HINTS | _EFFORT | {"tailrecursion"}
-"""The attributes that a response may have: hints to the prover, bounds on its time, its division of the work, and the
-compiler's. Others turn verification off (`verify`, `axiom`, `extern`), or limit it."""
+"""The attributes that a response may use: hints to the prover, limits on its time, divisions of the work, and hints to
+the compiler. Others turn verification off (`verify`, `axiom`, `extern`), or restrict it.
+"""
 
 
 def refused(text: str) -> str | None:
-    """Returns the construct for which a response is refused; None if there is none."""
-    # Attack: `#if`, which removes lines before Dafny sees them, also in comments and texts.
+    """Returns the first forbidden construct in a response, or None."""
+    # Attack: `#if`, which removes lines before Dafny parses them, even in comments and strings.
     if re.search(r"(?:^|[\r\n])[ \t]*#", text):
         return "a line that begins with #"
     at, depth = 0, 0
@@ -66,25 +67,25 @@ def refused(text: str) -> str | None:
                 return "a comment without an end"
             at = end
             continue
-        # Attack: `{ :axiom}` and `{/**/:axiom}`, which are attributes as well.
+        # Attack: `{ :axiom}` and `{/**/:axiom}`, which are attributes, too.
         if before == "{:" and found[0] not in ATTRIBUTES:
             return f"the attribute {{:{found[0][:40]}}}"
         before = before[-1:] + found[0] if found[0] in "{:" else ""
         if kind == "word" and found[0] in WORDS:
             return WORDS[found[0]]
-        if kind == "reading":  # Attack: one kept in the heap can call itself without an end.
+        if kind == "reading":  # Attack: a function stored in the heap can call itself endlessly.
             return "a function that reads the heap as a value: ~>"
         if kind == "open":
             depth += 1
         if kind == "close":
             depth -= 1
-            if depth < 0:  # Attack: the end of the module that the response stands in.
+            if depth < 0:  # Attack: closing the module that surrounds the response.
                 return "a brace that closes nothing"
     return None if depth == 0 else "a brace that is not closed"
 
 
 def _comment(text: str, at: int) -> int | None:
-    """The end of a comment, in which others may stand."""
+    """The end of a comment; comments nest."""
     depth = 1
     while depth:
         found = _EDGE.search(text, at)
