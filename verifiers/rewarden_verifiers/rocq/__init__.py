@@ -1,1 +1,1 @@
-"""Proofs in Rocq (Coq), compiled in one room and checked again by the independent checker in another."""
+"""Proofs in Rocq (Coq): compiled in one room, and checked again by the independent checker in another."""

@@ -29,7 +29,7 @@ class RocqReference:
     preamble: str = ""
 
     def check(self) -> None:
-        """Raises InvalidReference, which names the field."""
+        """Raises InvalidReference naming the field."""
         if not self.statement.strip():
             raise invalid("statement", "it is empty")
         if _NAME.fullmatch(self.name) is None:
@@ -37,5 +37,5 @@ class RocqReference:
 
 
 def invalid(name: str, message: str) -> InvalidReference:
-    """The error of one field."""
+    """The error for a field."""
     return InvalidReference(f"reference.{name}: {message}", path=f"reference.{name}")

@@ -1,4 +1,4 @@
-"""Repeated sentences: what a response repeats of the preamble, and would thereby declare anew."""
+"""Removes sentences that a response repeats from the preamble, which would declare things twice."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ _DECLARING = re.compile(
     r"(?:#\[[^\]]*\]\s*)*(?:(?:Local|Global|Polymorphic|Monomorphic|Cumulative|NonCumulative|Private)\s+)*"
     r"(?:Inductive|CoInductive|Variant|Record|Structure|Class|Axioms?|Parameters?|Conjectures?)\s"
 )
-"""A type that is declared twice is two types, and an axiom of the response is refused. Definitions may repeat."""
+"""Declaring a type twice makes two types, and axioms in a response are rejected. Definitions can be repeated."""
 
 _MARKS = re.compile(r'\(\*|\*\)|"|\.(?=\s|\Z)')
 
 
 def without_repeated(text: str, preamble: str) -> str:
-    """A response without the sentences of the preamble that declare a type or an axiom, however they are spaced."""
+    """Returns a response without the preamble's sentences that declare a type or an axiom, whatever their spacing."""
     for sentence in _sentences(preamble):
         if _DECLARING.match(sentence) is not None:
             text = re.sub(r"\s+".join(map(re.escape, sentence.split())), " ", text, count=1)

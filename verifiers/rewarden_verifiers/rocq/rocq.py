@@ -15,10 +15,10 @@ from rewarden_verifiers.rocq.reference import RocqReference, invalid
 from rewarden_verifiers.rocq.repeated import without_repeated
 
 LABELS = frozenset({"coq", "rocq", "v"})
-"""Labels that fences use for Rocq."""
+"""Fence labels for Rocq."""
 
 MAX_CHARACTERS = 200_000
-"""The maximum size of a response's text."""
+"""The maximum length of a response's text."""
 
 _SHOWN = 2_000
 

@@ -18,7 +18,7 @@ from rewarden_verifiers.rocq.reference import RocqReference
 from rewarden_verifiers.sandbox import Sandbox
 
 LANGUAGE = "rocq"
-"""The row of the sandbox's languages."""
+"""The entry in the sandbox's languages."""
 
 LIMITS = frozenset(("time_limit", "memory_limit", "output_limit"))
 
@@ -30,7 +30,7 @@ mkdir findlib
 printf 'path="%s"\\ndestdir="%s"\\n' "$libraries" "$libraries" >findlib/findlib.conf
 export OCAMLFIND_CONF="$PWD/findlib/findlib.conf"
 """
-"""Rooms have no /etc, where the compiler looks for the place of its own plugins."""
+"""Rooms have no /etc, where the compiler looks up the location of its own plugins."""
 
 _CHECKED = "coqchk -silent -o -Q . Task {} >checked.txt 2>&1\n"
 _STATED = _FOUND + f"{_COQC} Preamble.v >&2\n{_COQC} {{goal}}.v >&2\n{_CHECKED}"
@@ -48,15 +48,16 @@ _UNSAFE = (
     "Constants/Inductives relying on unsafe (co)fixpoints",
     "Inductives whose positivity is assumed",
 )
-"""The checker's headings for definitions that rest on a check that was turned off."""
+"""The checker's headings for definitions that depend on a disabled check."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step. failed: None, or `failed`, `crashed`, or a limit. message: the tool's words. files: compiled libraries.
-    axioms, unsafe: for steps with a check, full names of axioms that are loaded, and of definitions that rest on a
-    check that was turned off. place: for a response, the full name of its theorem. used: for the last step, those of
-    the axioms that the theorem rests on. exit_code: that of the step."""
+    """The result of a step. failed: None, or `failed`, `crashed`, or a limit. message: the tool's output. files:
+    compiled libraries. axioms, unsafe: for steps with a check, full names of loaded axioms, and of definitions that
+    depend on a disabled check. place: for a response, the full name of its theorem. used: for the last step, the axioms
+    that the theorem depends on. exit_code: the step's.
+    """
 
     failed: str | None = None
     message: str = ""
@@ -69,14 +70,15 @@ class Step:
 
 
 def goal_of(reference: RocqReference, text: str) -> str:
-    """The name of the statement's library. Attack: define a constant, notation or module of that name; it depends on
-    the whole response, so that no response can contain it."""
+    """The name of the statement's library. Attack: define a constant, notation or module of that name. The name depends
+    on the entire response, so no response can contain it.
+    """
     whole = "\0".join((reference.preamble, reference.statement, text))
     return f"Goal{hashlib.sha256(whole.encode('utf-8', 'replace')).hexdigest()[:32]}"
 
 
 async def stated(sandbox: Sandbox, reference: RocqReference, goal: str, limits: Limits) -> Step:
-    """Compiles the preamble and the statement, and checks what they rest on themselves."""
+    """Compiles the preamble and the statement, and checks what they depend on themselves."""
     files = {
         "Preamble.v": source(reference.preamble + "\n"),
         f"{goal}.v": source(f"{_IMPORT}Definition statement : Prop :=\n{reference.statement}\n.\n"),
@@ -86,9 +88,9 @@ async def stated(sandbox: Sandbox, reference: RocqReference, goal: str, limits: 
 
 
 async def answered(sandbox: Sandbox, text: str, name: str, given: Step, limits: Limits) -> Step:
-    """Compiles a response, beside the preamble alone, and finds its theorem, which can be in an exported module.
+    """Compiles a response with only the preamble, and finds its theorem, which can be in an exported module.
 
-    The response may forge the place. It is only a name, whose type and axioms are judged elsewhere.
+    The response may forge the location, but that is only a name: its type and axioms are judged elsewhere.
     """
     files = {
         "Preamble.vo": given.files["Preamble.vo"],
@@ -104,7 +106,7 @@ async def answered(sandbox: Sandbox, text: str, name: str, given: Step, limits: 
 
 
 async def judged(sandbox: Sandbox, goal: str, given: Step, answer: Step, limits: Limits) -> Step:
-    """States that the theorem has the type of the statement, checks the libraries anew, and lists the axioms."""
+    """States that the theorem has the type of the statement, checks the libraries again, and lists the axioms."""
     verdict = goal.replace("Goal", "Verdict")
     files = {
         **{place: content for place, content in given.files.items() if place.endswith(".vo")},
@@ -123,7 +125,7 @@ async def judged(sandbox: Sandbox, goal: str, given: Step, answer: Step, limits:
 
 
 def _only(*names: str) -> str:
-    """The checker's arguments for libraries to check, without those that they load."""
+    """The checker's arguments to check these libraries, without those that they load."""
     return " ".join(f"-norec Task.{name}" for name in names)
 
 
@@ -142,13 +144,13 @@ async def _step(
         failed = report.status if report.status in LIMITS else "crashed" if report.signal else "failed"
         return Step(failed=failed, message=words[:1_000], exit_code=report.exit_code)
     if missing := [name for name in collect if name not in report.files]:
-        # Attack: `Cd "/tmp"`, after which the compiler writes its library elsewhere.
+        # Attack: `Cd "/tmp"`, which makes the compiler write its library elsewhere.
         return Step(failed="failed", message=f"it left no {', '.join(missing)}", exit_code=report.exit_code)
     return Step(files={name: report.files[name] for name in collect})
 
 
 def _summary(step: Step) -> Step:
-    """The step with what its check found."""
+    """Returns the step with the results of its check."""
     if step.failed is not None:
         return step
     found = {
@@ -162,10 +164,10 @@ def _summary(step: Step) -> Step:
 
 
 def _with_used(step: Step) -> Step:
-    """The step with the axioms that the theorem rests on.
+    """Returns the step with the axioms that the theorem depends on.
 
-    The list has short names. Attack: an axiom with the short name of another; the checker's full names say which are
-    meant, all of them. Attack: options that shorten what is printed; a line that is no name fails the check.
+    The list contains short names. Attack: an axiom with the short name of another; every full name from the checker
+    that matches counts. Attack: options that shorten the output; a line that is not a name fails the check.
     """
     text = step.files["used.txt"].decode("utf-8", "replace").strip()
     if text == _CLOSED:
