@@ -1,7 +1,8 @@
-"""A netlist whose outputs are never undefined: each such bit is 0, or 1 with the argument `ONES` of the simulation.
+"""Wraps a netlist so that its outputs are never undefined: undefined bits become 0, or 1 if the simulation has the
+argument `ONES`.
 
-A bench that compares with `!=` or `==` takes an undefined output for a right one, because the comparison is itself
-undefined. A design whose verdict depends on it fails with one of the two values.
+A bench that compares with `!=` or `==` accepts an undefined output, because the comparison itself is undefined. A
+design whose verdict depends on that fails with one of the two values.
 """
 
 from __future__ import annotations
@@ -9,14 +10,16 @@ from __future__ import annotations
 import re
 
 ONES = "+rewarden_ones"
-"""The argument of a simulation in which undefined bits are 1."""
+"""The argument of a simulation that sets undefined bits to 1."""
 
 _HEADER = re.compile(r"^module .*?;$", re.MULTILINE | re.DOTALL)
 _PORT = re.compile(r"^  (input|output|inout) (\[(-?\d+):(-?\d+)\] )?(\\\S+ |[A-Za-z_]\w*);$", re.MULTILINE)
 
 
 def defined(netlist: str, *, floating: bool) -> str:
-    """The netlist within a module of the same name and ports. floating: high impedance counts as undefined as well."""
+    """Returns the netlist inside a module of the same name and ports. floating: whether high impedance also counts as
+    undefined.
+    """
     header = _HEADER.search(netlist)
     assert header is not None
     ports = header[0].partition("(")[2]

@@ -54,7 +54,7 @@ class VerilogReference:
     reset: Reset | None = None
 
     def checked(self) -> str:
-        """Returns the name of the module. Raises InvalidReference, which names the field."""
+        """Returns the name of the module. Raises InvalidReference naming the field."""
         found = modules(self.solution)
         if not found:
             raise _invalid("solution", "it defines no module")

@@ -1,6 +1,6 @@
-"""The steps of a check, each in a locked room: the netlist of a design, its simulation, comparison, and cost.
+"""The steps of a check, each in a locked room: a design's netlist, its simulation, comparison, and cost.
 
-A design never meets the test bench. Yosys makes a netlist of it in a room with nothing else: gates, registers and
+A design never meets the test bench. In a room with nothing else, Yosys turns it into a netlist: gates, registers and
 memories under new names, without modules, system tasks or initial blocks. Only the netlist goes on.
 """
 
@@ -18,7 +18,7 @@ from rewarden_verifiers.sandbox import Sandbox
 from rewarden_verifiers.verilog.reference import Reset
 
 YOSYS, SIMULATOR = "yosys", "verilog"
-"""The rows of the sandbox's languages."""
+"""The entries in the sandbox's languages."""
 
 _LIMITS = frozenset(("time_limit", "memory_limit", "output_limit"))
 
@@ -46,8 +46,9 @@ select -clear
 write_json cells.json
 {after}
 """
-"""`blackbox`, `keep_hierarchy`. Attack: an instance of the test bench's own reference. `$anyseq` and its like: a value
-that a proof may choose."""
+"""`blackbox`, `keep_hierarchy`. Attack: an instance of the test bench's own reference. `$anyseq` and similar cells:
+values that a proof can choose.
+"""
 
 _REGISTERS = """
 memory_map
@@ -60,7 +61,7 @@ opt_clean
 logger -werror "found logic loop"
 check
 """
-"""Attack: a loop of gates, which contradicts itself, so that anything follows from it."""
+"""Attack: a loop of gates that contradicts itself, so that anything follows from it."""
 
 _MITER = """
 read_verilog gold.v
@@ -79,8 +80,9 @@ hierarchy -top miter
 opt_clean
 sat -verify -enable_undef -set-def-inputs {options} -prove trigger 0 miter
 """
-"""Attack: an undefined value, such as an element out of range, which `sat` takes for 0 unless it models them. Only
-those of the solution are free."""
+"""Attack: an undefined value, such as an element out of range, which `sat` treats as 0 unless it models undefined
+values. Only the solution's undefined values are unconstrained.
+"""
 
 _COST = """
 read_verilog netlist.v
@@ -95,8 +97,8 @@ _DEPTH = re.compile(r"Longest topological path in \S+ \(length=(\d+)\)")
 
 @dataclass(frozen=True, slots=True)
 class Netlist:
-    """A design after the first step. failed: why there is none: `not_synthesizable`, or a limit; message: the tool's
-    words. clocks: for sequential designs, the clock ports of the registers, with their edges; empty for others.
+    """A design after the first step. failed: why there is no netlist: `not_synthesizable`, or a limit; message: the
+    tool's output. clocks: for sequential designs, the registers' clock ports with their edges; empty for others.
     latches: whether it has latches, or registers whose clock is not a port.
     """
 
@@ -118,14 +120,14 @@ class Simulated:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """area: gates and flip-flops. depth: gates on the longest path."""
+    """area: the number of gates and flip-flops. depth: the number of gates on the longest path."""
 
     area: int
     depth: int
 
 
 async def netlists(sandbox: Sandbox, top: str, designs: Sequence[str], limits: Limits, *, cells: bool) -> list[Netlist]:
-    """The netlists of designs, each made in a room of its own. cells: find out about registers as well."""
+    """The netlists of designs, each made in its own room. cells: whether to inspect the registers as well."""
     script = _NETLIST.format(top=top, before=_REGISTERS if cells else "", after=_LOOPS if cells else "")
     collect = ("netlist.v", "ports.txt", "cells.json")
     reports = await _run(sandbox, script, [{"design.v": source(text)} for text in designs], limits, collect)
@@ -140,7 +142,8 @@ def _netlist(report: Report, top: str) -> Netlist:
     text = report.files["netlist.v"].decode("utf-8", "replace")
     module = json.loads(report.files["cells.json"])["modules"][top]
     if _drives_inputs(module):
-        # Attack: a proof for those inputs alone that the design leaves, or an undefined input of the bench's reference.
+        # Attack: a proof that only covers the inputs which the design leaves alone, or an undefined input of the
+        # bench's reference.
         return Netlist(failed="drives_input", message="an input is driven within the design, or joined to another")
     clocks, latches = _clocks(module)
     return Netlist(text=text, ports=frozenset(filter(None, ports)), clocks=clocks, latches=latches)
@@ -161,7 +164,7 @@ def _drives_inputs(module: Mapping[str, Any]) -> bool:
 
 
 def _clocks(module: Mapping[str, Any]) -> tuple[frozenset[tuple[str, str]], bool]:
-    """The clock ports of a module's registers, with their edges; and whether it has latches or other clocks."""
+    """The clock ports of a module's registers, with their edges, and whether it has latches or other clocks."""
     inputs = {
         bit: name for name, port in module["ports"].items() for bit in port["bits"] if port["direction"] == "input"
     }
@@ -187,7 +190,7 @@ async def simulate(
     limits: Limits,
     runs: Sequence[Sequence[str]] = ((),),
 ) -> list[Simulated]:
-    """The test bench with a netlist in the place of the design, run with each of these arguments."""
+    """Runs the test bench with a netlist in place of the design, once for each set of arguments."""
     text = f"{testbench}\n`resetall\n{netlist}\n"
     given = {name: source(content) for name, content in files.items()}
     program = Program(language=SIMULATOR, code=source(text), files=given, limits=limits)
@@ -214,8 +217,10 @@ async def agree(
     cycles: int,
     limits: Limits,
 ) -> list[tuple[str, ...]]:
-    """For each netlist how its comparisons with `gold` ended: one for combinational designs; for sequential ones that
-    over `cycles` clock cycles, and the proof by induction. `ok`: they agree; `differs`; or a limit."""
+    """Returns, for each netlist, the results of its comparisons with `gold`: one for combinational designs; for
+    sequential ones, the comparison over `cycles` clock cycles and the proof by induction. Each is `ok` if they agree,
+    `differs`, or a limit.
+    """
     scripts = _scripts(top, gold, gates[0], reset, cycles)
     cases = [
         {"gold.v": source(gold.text), "gate.v": source(gate.text), "miter.ys": source(script)}
@@ -242,14 +247,14 @@ def _scripts(top: str, gold: Netlist, gate: Netlist, reset: Reset | None, cycles
         held = " ".join(f"-set-at {step} in_{reset.signal} {reset.active}" for step in range(1, reset.cycles + 1))
         start = f"-seq {reset.cycles} {held}"
     return [
-        # Attack: a wire without a driver, which a proof takes for the right value.
+        # Attack: a wire without a driver, which a proof would assume to have the right value.
         _MITER.format(top=top, undefined="setundef -undriven -anyseq gate", options=f"{options} {start}")
         for options in (f"-tempinduct-baseonly -maxsteps {cycles}", f"-tempinduct -maxsteps {cycles}")
     ]
 
 
 async def costs(sandbox: Sandbox, top: str, netlists: Sequence[Netlist], limits: Limits) -> list[Cost | str]:
-    """The costs of netlists; for one whose synthesis did not end, how it failed."""
+    """The costs of netlists, or the reason why a synthesis failed."""
     cases = [{"netlist.v": source(one.text)} for one in netlists]
     made: list[Cost | str] = []
     for report in await _run(sandbox, _COST.format(top=top), cases, limits, ("cost.txt",)):
@@ -275,13 +280,13 @@ async def _run(
 
 
 def _ours(report: Report) -> None:
-    """Raises SandboxError for a failure of ours."""
+    """Raises SandboxError if the failure is ours."""
     if report.status == "internal_error":
         raise SandboxError(f"a step of the check did not run: {report.message or 'no report'}")
 
 
 def _error(report: Report) -> str:
-    """The tool's words on what is wrong."""
+    """The tool's error message."""
     text = (report.stderr + b"\n" + report.stdout).decode("utf-8", "replace")
     lines = [line for line in text.splitlines() if "ERROR" in line or "error" in line]
     return (lines[0] if lines else text.strip().rpartition("\n")[2])[:500]

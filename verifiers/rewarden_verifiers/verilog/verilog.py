@@ -20,7 +20,7 @@ from rewarden_verifiers.verilog.source import MAX_CHARACTERS, Refused, check
 from rewarden_verifiers.verilog.steps import Cost, Netlist, Simulated
 
 LABELS = frozenset({"verilog", "systemverilog", "sv", "v"})
-"""Labels that fences use for Verilog."""
+"""Fence labels for Verilog."""
 
 _EXTRACTED = 20_000
 _SHOWN = 1_000
@@ -92,7 +92,7 @@ class _Judgement:
             limit = own.failed not in ("not_synthesizable", "drives_input")
             return self._zero(own.failed, own.message, flags=("too_expensive", own.failed) if limit else ())
         if own.ports != gold.ports:
-            # Which they are is no secret: the task states them.
+            # The ports are no secret: the task states them.
             expected = ", ".join(sorted(gold.ports))
             return self._zero("ports_differ", f"the ports must be: {expected}")
         failed = await (self._compared(own, gold) if proves else self._simulated(own, gold))
@@ -111,27 +111,28 @@ class _Judgement:
         return self._zero(reason, words if reason != "test_failed" else None, flags=limits)
 
     async def _undefined(self, own: Netlist, gold: Netlist) -> bool:
-        """Returns whether a design passes only because some output is undefined, and the solution does not."""
-        # Attack: `1'bx`, or a register that is never set, for a bench that compares with `!=`.
+        """Returns whether a design passes only because some output is undefined, unlike the solution."""
+        # Attack: `1'bx`, or a register that is never set, against a bench that compares with `!=`.
         for floating in (True, False):
             ends = await self._filled(defined(own.text, floating=floating))
             if not any(reason for reason, _ in ends):
                 return False
-            # A bench may want an output that floats, or is undefined before the reset: then the solution fails as well.
+            # A bench may expect an output that floats, or is undefined before the reset; the solution then fails as
+            # well.
             controls = await self._filled(defined(gold.text, floating=floating))
             if not any(reason for reason, _ in controls):
                 return True
         return False
 
     async def _filled(self, netlist: str) -> list[tuple[str | None, str]]:
-        # The module around the netlist takes time of its own.
+        # The module around the netlist takes additional time.
         longer = replace(self.params, cpu_s=min(600.0, 2 * self.params.cpu_s))
         return await self._bench(netlist, ((), (ONES,)), longer.limits)
 
     async def _bench(
         self, netlist: str, runs: Sequence[Sequence[str]] = ((),), limits: Limits | None = None
     ) -> list[tuple[str | None, str]]:
-        """Returns for each run why a netlist does not pass the test bench, or None; and the bench's output."""
+        """Returns, for each run, why a netlist fails the test bench, or None, and the bench's output."""
         bench, given = self.reference.testbench, self.reference.files
         assert bench is not None
         done = await steps.simulate(self.ctx.sandbox, bench, netlist, given, limits or self.params.limits, runs)
@@ -153,7 +154,7 @@ class _Judgement:
         if reset is not None and f"input [0:0] {reset.signal}" not in gold.ports:
             raise _invalid("reset", f"the solution has no input {reset.signal} of one bit")
         if own.latches or own.clocks != gold.clocks:
-            # Attack: a proof counts steps and not edges, so that another clock, or the other edge, is equal to it.
+            # Attack: a proof counts steps and not edges, so it cannot distinguish another clock, or the other edge.
             clocks = ", ".join(f"{edge} edge of {name}" for name, edge in sorted(gold.clocks)) or "none"
             return self._zero("clock_differs", f"latches, or another clock than: {clocks}")
         (said,) = await self._agree(gold, [own])
