@@ -1,4 +1,4 @@
-"""The constructions: figures of new points, single points, and loci on which a point lies."""
+"""The constructions: figures of new points, single points, and loci that contain a point."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ _I = CONTEXT.mpc(0, 1)
 
 
 class Figure(NamedTuple):
-    """New points in a random position. points: their number. numbers: the number of lengths, or none, may be given."""
+    """New points in a random position. points: their number. numbers: how many lengths may be given; giving none is
+    also allowed.
+    """
 
     points: int
     numbers: int
@@ -43,12 +45,12 @@ class Rule(NamedTuple):
 
 
 def real(number: Fraction) -> Real:
-    """A number with all digits."""
+    """Converts a number to full precision."""
     return CONTEXT.mpf(number.numerator) / number.denominator
 
 
 def _placed(source: random.Random, *points: Point) -> tuple[Point, ...]:
-    """The points, moved and turned at random: no claim can contain because of the position."""
+    """Moves and rotates the points at random, so that no claim holds merely because of their position."""
     by, at = turn(drawn(source, 0, 360)), CONTEXT.mpc(drawn(source, -3, 3), drawn(source, -3, 3))
     return tuple(at + by * point for point in points)
 
@@ -72,7 +74,9 @@ def _segment(source: random.Random, length: Real = None) -> tuple[Point, ...]:
 
 
 def _triangle(source: random.Random, a: Real = None, b: Real = None, c: Real = None) -> tuple[Point, ...]:
-    """By its sides opposite to the points; else one with three different sides and no angle that is nearly 0 or 90."""
+    """A triangle, given the sides opposite to the points; by default with three different sides and no angle close to 0
+    or 90 degrees.
+    """
     if a is None:
         length, left, right = drawn(source, 3, 5), drawn(source, 38, 58), drawn(source, 62, 80)
         apex = meet(Line(CONTEXT.mpc(0), turn(left)), Line(CONTEXT.mpc(length), turn(180 - right)))[0]
@@ -86,7 +90,7 @@ def _triangle(source: random.Random, a: Real = None, b: Real = None, c: Real = N
 
 
 def _right_triangle(source: random.Random, b: Real = None, c: Real = None) -> tuple[Point, ...]:
-    """The right angle is at the first point; the lengths are those of its legs, to the second and to the third."""
+    """The right angle is at the first point. The lengths are those of the legs to the second and the third."""
     first = _chosen(b, source, 2, 3)
     second = _chosen(c, source, 3.5, 5)
     return _placed(source, CONTEXT.mpc(0), CONTEXT.mpc(first), CONTEXT.mpc(0, second))
@@ -120,7 +124,7 @@ def _parallelogram(source: random.Random) -> tuple[Point, ...]:
 
 
 def _trapezoid(source: random.Random) -> tuple[Point, ...]:
-    """The first two points' side is parallel to that of the others."""
+    """The side between the first two points is parallel to that between the others."""
     a, b, c, d = _parallelogram(source)
     return a, b, c, c + (d - c) * drawn(source, 0.4, 0.7)
 
@@ -155,7 +159,7 @@ def _weighted(points: tuple[Point, ...], weights: tuple[Real, ...]) -> Point:
 
 
 def _incentre(a: Point, b: Point, c: Point) -> Point:
-    circumcentre(a, b, c)  # fails for points on a line
+    circumcentre(a, b, c)  # raises for collinear points
     return _weighted((a, b, c), (abs(b - c), abs(c - a), abs(a - b)))
 
 

@@ -1,4 +1,4 @@
-"""Diagrams: constructions carried out with random choices, several times."""
+"""Diagrams: constructions carried out several times with random choices."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from rewarden_verifiers.geometry.plane import Failed, Point, meet, sample
 Diagram = Mapping[str, Point]
 
 DIAGRAMS = 4
-"""Diagrams in which everything must hold."""
+"""The number of diagrams in which everything must hold."""
 _TRIES = 40
 _NEAR = 1e-5
 _FAR = 1e4
 
 
 class Redefined(Exception):
-    """A construction gives a point that is already there."""
+    """A construction defines a point that already exists."""
 
 
 def check(clauses: Sequence[Clause], known: Sequence[str]) -> list[str]:
-    """The points that the constructions add. Raises Unread for an unknown word or point, and Redefined."""
+    """Returns the points that the constructions add. Raises Unread for an unknown word or point, and Redefined."""
     points = dict.fromkeys(known)
     for clause in clauses:
         for part in clause.parts:
@@ -67,7 +67,7 @@ def _check_part(part: Part, clause: Clause, points: Mapping[str, None]) -> None:
 
 
 def drawings(clauses: Sequence[Clause]) -> list[Diagram]:
-    """Diagrams of a problem's constructions. Raises Failed if they succeed too seldom."""
+    """Draws a problem's diagrams. Raises Failed if the constructions fail too often."""
     found: list[Diagram] = []
     error = Failed("the constructions fail")
     for attempt in range(_TRIES):
@@ -81,7 +81,7 @@ def drawings(clauses: Sequence[Clause]) -> list[Diagram]:
 
 
 def extended(diagram: Diagram, clauses: Sequence[Clause], seed: int) -> Diagram:
-    """A diagram with further constructions. Raises Failed, where they fail for all of a few random choices."""
+    """Adds constructions to a diagram. Raises Failed if they fail for several random choices."""
     error = Failed("the constructions fail")
     for attempt in range(3):
         try:
@@ -106,10 +106,10 @@ def _size(diagram: Diagram) -> Any:
 
 
 def _check_apart(name: str, point: Point, others: Sequence[Point], size: Any) -> None:
-    # Points that coincide make every claim about them true.
+    # Coinciding points make every claim about them true.
     if any(abs(point - other) <= _NEAR * size for other in others):
         raise Failed(f"{name} lies on another point")
-    # From far enough away, all distances are equal and all lines are parallel, within any tolerance.
+    # Seen from far away, all distances are equal and all lines parallel, within any tolerance.
     if others and abs(point - others[0]) > _FAR * size:
         raise Failed(f"{name} lies too far away")
 
@@ -135,7 +135,8 @@ def _results(clause: Clause, points: Diagram, source: random.Random) -> tuple[Po
     if len(loci) == 1:
         return (sample(loci[0], source),)
     found = meet(*loci)
-    # A line through a point of a circle meets the circle again elsewhere: the point that is there already is not meant.
+    # A line through a point of a circle meets the circle at a second point, which is the one meant: the first exists
+    # already.
     new = [one for one in found if all(abs(one - other) > 1e-20 * (1 + abs(one)) for other in points.values())]
     if not new:
         raise Failed(f"{clause.names[0]} does not exist: the loci have no new common point")

@@ -1,4 +1,4 @@
-"""`geometry`: checks values, claims and constructions in numerical diagrams of a problem of plane geometry."""
+"""`geometry`: checks values, claims and constructions in numerical diagrams of a plane geometry problem."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class GeometryParams:
 
 
 def prepare(reference: GeometryReference, params: GeometryParams) -> Problem:
-    """The reference with its diagrams. Raises InvalidReference."""
+    """Parses the reference and draws its diagrams. Raises InvalidReference."""
     return problem_of(reference)
 
 

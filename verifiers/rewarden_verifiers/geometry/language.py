@@ -1,4 +1,4 @@
-"""Reads constructions and claims: words, points and numbers, with limits on their number."""
+"""Parses constructions and claims: words, points and numbers, with limits on their number."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 MOST_TEXT = 4_000
-"""Characters of constructions or claims."""
+"""The maximum length of constructions or claims."""
 MOST_CONSTRUCTIONS = 40
 MOST_POINTS = 60
 MOST_CLAIMS = 100
@@ -24,11 +24,11 @@ _LARGEST = 10**6
 
 
 class Unread(Exception):
-    """The text is no construction and no claim; says why."""
+    """The text is neither a construction nor a claim; the message says why."""
 
 
 class TooMuch(Exception):
-    """The text has more characters, constructions, points or claims than are read."""
+    """The text exceeds a limit on characters, constructions, points or claims."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +41,14 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """New points, and the construction that gives them, or the loci on which one lies."""
+    """New points, and the construction that defines them, or the loci that contain one point."""
 
     names: tuple[str, ...]
     parts: tuple[Part, ...]
 
 
 def clauses(text: str) -> list[Clause]:
-    """The constructions of a text, one a line or with semicolons between. Raises Unread, TooMuch."""
+    """Parses constructions, one per line or separated by semicolons. Raises Unread, TooMuch."""
     found = [clause(line) for line in _lines(text)]
     if len(found) > MOST_CONSTRUCTIONS or sum(len(one.names) for one in found) > MOST_POINTS:
         raise TooMuch("there are too many constructions")
@@ -56,7 +56,7 @@ def clauses(text: str) -> list[Clause]:
 
 
 def clause(text: str) -> Clause:
-    """One construction, `d = midpoint a b`. Raises Unread."""
+    """Parses one construction, such as `d = midpoint a b`. Raises Unread."""
     left, equals, right = _called(text).replace(":=", "=").partition("=")
     names = left.replace(",", " ").split()
     if not equals or not names or "=" in right:
@@ -70,7 +70,7 @@ def clause(text: str) -> Clause:
 
 
 def claims(text: str) -> list[Part]:
-    """The claims of a text, one a line or with commas or semicolons between. Raises Unread, TooMuch."""
+    """Parses claims, one per line or separated by commas or semicolons. Raises Unread, TooMuch."""
     found = [_part(piece) for line in _lines(text) for piece in _called(line).split(",") if piece.strip(_AROUND)]
     if len(found) > MOST_CLAIMS:
         raise TooMuch("there are too many claims")
@@ -78,7 +78,7 @@ def claims(text: str) -> list[Part]:
 
 
 def joined(texts: Sequence[str]) -> str:
-    """Lines of one text."""
+    """Joins texts as lines."""
     return "\n".join(texts)
 
 
@@ -94,7 +94,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _called(text: str) -> str:
-    """With `midpoint(a, b)` written as `midpoint a b`."""
+    """Rewrites `midpoint(a, b)` as `midpoint a b`."""
     return _CALL.sub(lambda found: f"{found[1]} {found[2].replace(',', ' ')}", text.lower())
 
 

@@ -46,7 +46,7 @@ MEASURES: Mapping[str, tuple[tuple[int, int], Callable[..., Real]]] = {
     "radius": ((3, 3), _radius),
     "inradius": ((3, 3), _inradius),
 }
-"""The fewest and the most points of a measure, and its value; angles in degrees."""
+"""Each measure's minimum and maximum number of points, and its function. Angles are in degrees."""
 
 _OPERATIONS: Mapping[type, Callable[[Real, Real], Real]] = {
     ast.Add: lambda one, other: one + other,
@@ -63,7 +63,7 @@ _FUNCTIONS: Mapping[str, Callable[[Real], Real]] = {
 
 
 def read(text: str, known: Collection[str]) -> ast.expr:
-    """An expression, `length(a, b) / length(c, d)`. Raises Unread."""
+    """Parses an expression such as `length(a, b) / length(c, d)`. Raises Unread."""
     if len(text) > MOST_CHARACTERS:
         raise Unread("the expression is too long")
     try:
@@ -75,7 +75,7 @@ def read(text: str, known: Collection[str]) -> ast.expr:
 
 
 def value(node: ast.expr, diagram: Diagram) -> Real:
-    """Its value in a diagram. Raises Failed if it has none."""
+    """Evaluates an expression in a diagram. Raises Failed if it has no value."""
     try:
         found = _value(node, diagram)
     except (ArithmeticError, ValueError) as error:

@@ -13,21 +13,21 @@ Real = Any  # mpmath's mpf; it ships no types
 Point = Any  # mpmath's mpc
 
 CONTEXT = mpmath.MPContext()
-"""A context of its own, so that no global precision changes."""
+"""A separate context, so that no global precision changes."""
 CONTEXT.dps = 60
 TOLERANCE = CONTEXT.mpf(10) ** -30
-"""The largest relative error of what counts as equal."""
+"""The largest relative error at which values count as equal."""
 _TANGENT = CONTEXT.mpf(10) ** -40
 _BITS = 192
 
 
 class Failed(Exception):
-    """The construction has no result in this diagram; the text says why."""
+    """The construction has no result in this diagram; the message says why."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line, or the part of it where base + t * direction has low < t < high."""
+    """A line, or the part of it for which base + t * direction has low < t < high."""
 
     base: Point
     direction: Point
@@ -57,7 +57,7 @@ def dot(one: Point, other: Point) -> Real:
 
 
 def drawn(source: random.Random, low: float, high: float) -> Real:
-    """A random number, with all digits random, so that nothing holds by rounding."""
+    """A random number with random digits throughout, so that nothing holds because of rounding."""
     return low + (CONTEXT.mpf(high) - low) * source.getrandbits(_BITS) / 2**_BITS
 
 
@@ -74,7 +74,7 @@ def line(one: Point, other: Point, low: Real = None, high: Real = None) -> Line:
 
 
 def foot(point: Point, along: Line) -> Point:
-    """The nearest point of a line."""
+    """The point of a line that is closest to a point."""
     direction = along.direction
     return along.base + direction * (dot(point - along.base, direction) / dot(direction, direction))
 
@@ -89,7 +89,7 @@ def circumcentre(one: Point, two: Point, three: Point) -> Point:
 
 
 def meet(one: Locus, other: Locus) -> list[Point]:
-    """The common points of two loci; none where they do not meet or are equal."""
+    """The common points of two loci; empty if they do not meet or are equal."""
     if isinstance(one, Circle):
         one, other = other, one
     if isinstance(one, Circle):
@@ -128,7 +128,7 @@ def _lines(one: Line, other: Line) -> list[Point]:
 def _line_circle(along: Line, circle: Circle) -> list[Point]:
     nearest = foot(circle.centre, along)
     square = circle.radius**2 - abs(nearest - circle.centre) ** 2
-    # Rounding alone would part a tangent from its circle, or give it two points.
+    # Rounding alone would separate a tangent from its circle, or give it two points.
     if abs(square) <= _TANGENT * circle.radius**2:
         return [nearest]
     if square < 0:

@@ -1,4 +1,4 @@
-"""Predicates: claims about points, the form in which equal ones are equal, and their truth in a diagram."""
+"""Predicates: claims about points, their canonical form, and their truth in a diagram."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Names = tuple[str, ...]
 
 
 class Trivial(Exception):
-    """The claim is true, or false, whatever the points are."""
+    """The claim is true, or false, for any points."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A claim. word: its predicate. names: its points, in the order in which it was written."""
+    """A claim. word: its predicate. names: its points, in written order."""
 
     word: str
     names: Names
@@ -30,7 +30,9 @@ class Fact:
 
 
 class Predicate(NamedTuple):
-    """A predicate. points: how many it has. holds: its truth. key: its form without the order that does not matter."""
+    """A predicate. points: the number of its points. holds: decides whether it is true. key: its canonical form,
+    without irrelevant order.
+    """
 
     points: int
     holds: Callable[..., bool]
@@ -38,7 +40,9 @@ class Predicate(NamedTuple):
 
 
 def fact(part: Part, known: Collection[str]) -> Fact:
-    """A claim about known points. Raises Unread, and Trivial for one that repeats a point or compares equal sides."""
+    """Converts to a claim about known points. Raises Unread, and Trivial if it repeats a point or compares
+    equal sides.
+    """
     word = ALIASES.get(part.word, part.word)
     if word == "eqangle" and len(part.arguments) == 8:
         word = "directed_eqangle"
@@ -58,7 +62,7 @@ def fact(part: Part, known: Collection[str]) -> Fact:
 
 
 def holds(claim: Fact, diagrams: Sequence[Diagram]) -> bool:
-    """Returns whether a claim is true in every diagram. One that has no meaning in a diagram is false."""
+    """Returns whether a claim is true in every diagram. A claim that is undefined in a diagram is false."""
     predicate = PREDICATES[claim.word]
     try:
         return all(predicate.holds(*(diagram[name] for name in claim.names)) for diagram in diagrams)
@@ -67,7 +71,9 @@ def holds(claim: Fact, diagrams: Sequence[Diagram]) -> bool:
 
 
 def key(claim: Fact, diagram: Diagram) -> Any:
-    """The form of a claim: equal for the same claim with its points in another order, or by other points of a line."""
+    """The canonical form of a claim: equal for the same claim with its points in another order, or with other points on
+    the same line.
+    """
 
     def through(one: str, other: str) -> frozenset[str]:
         start, direction = diagram[one], diagram[other] - diagram[one]
@@ -109,7 +115,7 @@ def _pairs(names: Names) -> list[tuple[str, str]]:
 
 
 def _crossed(items: Sequence[Any]) -> tuple[Any, Any]:
-    """Of a : b = c : d, the two pairs whose products are equal."""
+    """The two pairs with equal products in a : b = c : d."""
     a, b, c, d = items
     return _bag(a, d), _bag(b, c)
 
@@ -142,7 +148,7 @@ def _coll(a: Point, b: Point, c: Point) -> bool:
 
 
 def _para(a: Point, b: Point, c: Point, d: Point) -> bool:
-    """Two different lines."""
+    """Two different parallel lines."""
     return _flat(_side(a, b), _side(c, d)) and not (_coll_or_equal(a, b, c) and _coll_or_equal(a, b, d))
 
 
@@ -177,13 +183,13 @@ def _between(b: Point, a: Point, c: Point) -> bool:
 
 
 def _eqangle(a: Point, b: Point, c: Point, d: Point, e: Point, f: Point) -> bool:
-    """Angles of 0 to 180 degrees at b and at e: equal by their sines and cosines."""
+    """The angles at b and e, from 0 to 180 degrees, are equal by sine and cosine."""
     one, other = _turned(_side(b, a), _side(b, c)), _turned(_side(e, d), _side(e, f))
     return bool(abs(one.real - other.real) + abs(abs(one.imag) - abs(other.imag)) <= TOLERANCE * 10)
 
 
 def _directed(*points: Point) -> bool:
-    """The turn from line ab to line cd is that from ef to gh, whichever way the lines run."""
+    """The rotation from line ab to line cd equals that from ef to gh, whatever the lines' directions."""
     a, b, c, d, e, f, g, h = points
     one, other = _turned(_side(a, b), _side(c, d)), _turned(_side(e, f), _side(g, h))
     return _flat(one, other)
@@ -200,7 +206,7 @@ def _eqratio(*points: Point) -> bool:
 
 
 def _sides(a: Point, b: Point, c: Point) -> tuple[Real, Real, Real]:
-    circumcentre(a, b, c)  # a triangle is not flat
+    circumcentre(a, b, c)  # raises if the triangle is flat
     return abs(b - c), abs(c - a), abs(a - b)
 
 

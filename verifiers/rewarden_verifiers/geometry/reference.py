@@ -21,10 +21,10 @@ _CONSTANT = CONTEXT.mpf(10) ** -25
 class GeometryReference:
     """A problem of plane geometry.
 
-    constructions: the given points, in order. ask: what the response gives: the `value` of an expression, `claims`
-    that hold, or a `construction` of further points. value: the expression. facts: the claims that are expected.
-    goals: the claims that must hold for the points that the response constructs. solution: constructions that meet the
-    goals, to prove that there are some.
+    constructions: the given points, in order. ask: what the response must give: the `value` of an expression, `claims`
+    that hold, or a `construction` of further points. value: the expression. facts: the expected claims. goals: claims
+    that must hold for the points that the response constructs. solution: constructions that meet the goals, as proof
+    that it is possible.
     """
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
@@ -39,10 +39,10 @@ class GeometryReference:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A reference, read, with its diagrams.
+    """A parsed reference with its diagrams.
 
-    measure, value: of `value`. expected: of `claims`, the facts by their forms. goals, wanted: of `construction`, the
-    goals and the points that must be constructed.
+    measure, value: for `value`. expected: for `claims`, the facts by canonical form. goals, wanted: for `construction`,
+    the goals and the points to construct.
     """
 
     ask: str
@@ -60,7 +60,7 @@ class Problem:
 
 
 def problem_of(reference: GeometryReference) -> Problem:
-    """The reference, read. Raises InvalidReference, naming the field."""
+    """Parses a reference. Raises InvalidReference naming the field."""
     needed = {"value": "value", "claims": "facts", "construction": "goals"}
     for ask, field in needed.items():
         if (getattr(reference, field) is not None) is not (ask == reference.ask):
@@ -141,7 +141,7 @@ def _constructed(texts: Sequence[str], solution: Sequence[str] | None, diagrams:
         drawn = [extended(diagram, anywhere, seed) for seed, diagram in enumerate(diagrams)]
     except Failed:
         drawn = []
-    # Goals that random points meet would pay any construction.
+    # If random points meet the goals, any construction would earn full marks.
     if drawn and all(predicates.holds(fact, drawn) for fact in facts):
         raise InvalidReference("the goals hold for any points", path=path)
     return Problem("construction", diagrams, goals=goals, wanted=frozenset(wanted))

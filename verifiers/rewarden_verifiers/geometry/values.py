@@ -1,4 +1,4 @@
-"""Reads the number of an answer, and compares it with the value of a diagram."""
+"""Parses the number in an answer, and compares it with a value in a diagram."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _EXACT = CONTEXT.mpf(10) ** -30
 
 
 class NoNumber(Exception):
-    """The text is not one real number; says why."""
+    """The text is not a single real number; the message says why."""
 
 
 class Several(Exception):
@@ -35,10 +35,10 @@ class Several(Exception):
 
 
 def same(text: str, wanted: Real, significant_digits: int) -> bool:
-    """Returns whether a text is a value: an exact expression, or a decimal number that is rounded as it says.
+    """Returns whether a text states the value: as an exact expression, or as a decimal number rounded to its digits.
 
-    A decimal number needs so many significant digits; 0: it must be exact. In `x = 3/2 = 1.5` and `√2 ≈ 1.4`, each
-    number must be the value, and one of them with enough digits. Raises NoNumber, Several, TooExpensive.
+    A decimal number needs this many significant digits; 0 requires an exact value. In `x = 3/2 = 1.5` and `√2 ≈ 1.4`,
+    each number must equal the value, and one of them must have enough digits. Raises NoNumber, Several, TooExpensive.
     """
     label, *numbers = _EQUALS.split(text)
     if not numbers or not (label.strip(" $") == "" or _LABEL.fullmatch(label)):
@@ -52,7 +52,7 @@ def same(text: str, wanted: Real, significant_digits: int) -> bool:
 
 
 def _digits(text: str, wanted: Real) -> float:
-    """The significant digits to which a number is the value: infinite if it is exact, 0 if it is another."""
+    """The number of significant digits to which a number equals the value: infinite if it is exact, 0 if it differs."""
     text = _UNIT.sub("", _DEGREES.sub("", text.strip().strip("$").rstrip(". ")))
     evaluator = Evaluator(CONTEXT.dps)
     try:
