@@ -1,1 +1,1 @@
-"""Verifiers of optimization problems."""
+"""Verifiers of optimisation problems."""

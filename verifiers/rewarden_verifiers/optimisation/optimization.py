@@ -1,4 +1,4 @@
-"""`optimization`: the value of a feasible solution, between a baseline and the best known one."""
+"""`optimization`: scores the value of a feasible solution between a baseline and the best known one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ from rewarden_verifiers.outcome import right, scored, wrong
 from rewarden_verifiers.puzzles import answers
 
 _PROGRAM = 1e-4
-"""The share of the scale by which values of programs are equal: numbers with few digits meet constraints nearly."""
+"""The tolerance for values of programs, as a share of the scale: numbers with few digits satisfy constraints only
+approximately.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +55,7 @@ class OptimizationParams:
 
 @dataclass(frozen=True, eq=False)
 class Scale:
-    """A problem with the value that earns 0 and the one that earns 1."""
+    """A problem, with the values that earn 0 and 1."""
 
     problem: Problem
     baseline: float
@@ -61,7 +63,7 @@ class Scale:
 
 
 def prepare(reference: OptimizationReference, params: OptimizationParams) -> Scale:
-    """The reference, read. Raises InvalidReference, naming the field."""
+    """Parses the reference. Raises InvalidReference naming the field."""
     problem = problem_of(reference, params.tolerance)
     best = reference.best
     baseline = reference.baseline if reference.baseline is not None else problem.trivial
@@ -120,7 +122,7 @@ def optimization(response: str, prepared: Scale, params: OptimizationParams) -> 
     if prepared.best:
         evidence["gap"] = abs(value - prepared.best) / abs(prepared.best)
     share = (value - prepared.baseline) / (prepared.best - prepared.baseline)
-    # What the tolerance of constraints gains is neither better than the best, nor short of it.
+    # A gain within the constraints' tolerance neither beats nor misses the best value.
     close = _PROGRAM if isinstance(prepared.problem, Program) else CLOSE
     if share >= 1 - close:
         return right(flags=("better_than_reference",) if share > 1 + close else (), **shown)

@@ -1,4 +1,4 @@
-"""Problems: the value of a solution, or the rule that it breaks; and the value of a trivial solution."""
+"""Problems: compute the value of a solution or the rule that it breaks, and the value of a trivial solution."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ T = TypeVar("T")
 
 MOST_ITEMS = 1_000
 MOST_TERMS = 100_000
-"""Factors of all constraints of a program together."""
+"""The maximum number of coefficients in all constraints of a program."""
 _MOST = 1e12
-"""The largest number of a reference: sums of them are finite."""
+"""The largest number in a reference, so that sums are finite."""
 CLOSE = 1e-9
-"""Relative tolerance of sums that are compared."""
+"""The relative tolerance for comparing sums."""
 
 _FIELDS: Mapping[str, tuple[str, ...]] = {
     "tsp": ("names", "points", "distances"),
@@ -35,7 +35,9 @@ _EVERY = tuple(dict.fromkeys(name for names in _FIELDS.values() for name in name
 
 
 class Problem(Protocol):
-    """A problem. largest: values are to be large. trivial: the value of a solution without effort, if there is one."""
+    """A problem. largest: whether values are maximised. trivial: the value of an effortless solution, if there
+    is one.
+    """
 
     @property
     def largest(self) -> bool:
@@ -51,7 +53,9 @@ class Problem(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Tour:
-    """Every city once, and back. rows: the distances from each city; without them, those of the points."""
+    """A tour that visits every city once and returns. rows: the distances from each city; by default, those between the
+    points.
+    """
 
     places: Mapping[str, int]
     points: Sequence[tuple[float, float]]
@@ -60,7 +64,7 @@ class Tour:
 
     @property
     def trivial(self) -> float:
-        """The cities in the order in which they are given."""
+        """The length of the tour in the given order."""
         return self._length([*self.places])
 
     def value(self, text: str) -> float:
@@ -104,7 +108,7 @@ class Knapsack:
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """Every item in a bin."""
+    """A bin for every item."""
 
     weights: Mapping[str, float]
     capacity: float
@@ -112,7 +116,7 @@ class Bins:
 
     @property
     def trivial(self) -> float:
-        """A bin for each item."""
+        """The value of one bin per item."""
         return float(len(self.weights))
 
     def value(self, text: str) -> float:
@@ -137,19 +141,20 @@ class Schedule:
 
     @property
     def trivial(self) -> float | None:
-        """One job after the other; None where what counts is being late."""
+        """The value of running one job after the other; None if the objective is lateness."""
         return None if self.tardiness else self.horizon
 
     @property
     def horizon(self) -> float:
-        """The end of the last job, one after the other."""
+        """The end of the last job if they run one after the other."""
         return max(job.release for job in self.jobs.values()) + math.fsum(job.duration for job in self.jobs.values())
 
     def value(self, text: str) -> float:
-        """The end of the last job, or the price of all late ones. Raises Unread and Infeasible."""
+        """The end of the last job, or the total price of late jobs. Raises Unread and Infeasible."""
         starts = _numbers(text, self.jobs, "job")
         ends = {name: start + self.jobs[name].duration for name, start in starts.items()}
-        # Of the jobs' own times. Attack: one job that starts in a million years, so that rounding hides any overlap.
+        # Relative to the jobs' own times. Attack: a job that starts in a million years, so that rounding hides any
+        # overlap.
         slack = CLOSE * self.horizon
         for name, job in self.jobs.items():
             if starts[name] < job.release - slack:
@@ -170,7 +175,7 @@ class Schedule:
             most = 1 if machine is not None else self.machines
             if most is None:
                 continue
-            # A job ends before another starts, but for rounding; a job that takes no time blocks nothing.
+            # Up to rounding, a job ends before the next one starts. A job without duration blocks nothing.
             events = [(starts[name] + slack, 1) for name in names] + [(ends[name], -1) for name in names]
             running = 0
             for _, change in sorted(events):
@@ -182,7 +187,7 @@ class Schedule:
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """A linear program, some of whose variables can be whole numbers."""
+    """A linear program, with some variables optionally restricted to whole numbers."""
 
     variables: Mapping[str, Bounds]
     terms: Mapping[str, float]
@@ -192,7 +197,7 @@ class Program:
     trivial: None = None
 
     def value(self, text: str) -> float:
-        """The objective. Raises Unread and Infeasible."""
+        """The value of the objective. Raises Unread and Infeasible."""
         found = _numbers(text, self.variables, "variable")
         for name, bounds in self.variables.items():
             number = found[name]
@@ -205,7 +210,7 @@ class Program:
                 raise Infeasible(f"{name[:40]!r} is out of its bounds")
         for place, constraint in enumerate(self.constraints):
             parts = [factor * found[name] for name, factor in constraint.terms.items()]
-            # Attack: huge values of opposite signs, so that rounding hides any violation.
+            # Attack: huge values with opposite signs, so that rounding hides any violation.
             slack = self.tolerance * max(1.0, abs(constraint.bound))
             over = math.fsum(parts) - constraint.bound
             if (constraint.sense != ">=" and over > slack) or (constraint.sense != "<=" and over < -slack):
@@ -214,7 +219,7 @@ class Program:
 
 
 def problem_of(reference: OptimizationReference, tolerance: float) -> Problem:
-    """The problem of a reference. Raises InvalidReference, naming the field."""
+    """Returns the problem of a reference. Raises InvalidReference naming the field."""
     kind = reference.problem
     for name in _EVERY:
         if getattr(reference, name) is not None and name not in _FIELDS[kind]:
@@ -306,7 +311,7 @@ def _needed(value: T | None, field: str, kind: str) -> T:
 
 
 def _numbers(text: str, names: Mapping[str, object], what: str) -> dict[str, float]:
-    """A number for each name. Raises Unread and Infeasible."""
+    """Parses a number for each name. Raises Unread and Infeasible."""
     found = written.assignment(text, numbers=True)
     if found.keys() != {*names}:
         raise Infeasible(f"every {what} needs one number, and nothing else has one")
