@@ -1,4 +1,4 @@
-"""A verifier measured on a published set: asked, scored as the set defines, and attacked."""
+"""A verifier measured on a published set: run, scored by the set's rules, and attacked."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _WAYS = {
 @dataclass(frozen=True, slots=True)
 class Latency:
     """The time from a verdict's start to its end, in seconds, without cached verdicts: the median and the 95th
-    percentile. It includes the wait for a place at the judge or model, where all samples are sent at once."""
+    percentile. It includes the wait for a free place at the judge or model, since all samples are sent at once."""
 
     median_s: float
     p95_s: float
 
     @classmethod
     def of(cls, verdicts: Sequence[Verdict]) -> Latency | None:
-        """Of verdicts; None if all were remembered."""
+        """The latency of these verdicts; None if all were cached."""
         taken = sorted(verdict.run_s for verdict in verdicts if not verdict.cached)
         if not taken:
             return None
@@ -46,11 +46,11 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """All that was found. rows: how many were asked about; asked: verdicts; left_out: rows of parts that this verifier
-    cannot be asked about, by part. unscored: (status, fault, reason) and how many rows; unscored_parts: rows by part.
-    problem: what an unscored verdict says. missing: parts of the set of which no row is scored, so that the overall
-    figure is without them. attack_note: why there are no attacks though they were wanted. took_s: the time
-    of all verdicts together, without the attacks."""
+    """The results. rows: how many were judged; asked: verdicts requested; left_out: rows that this verifier cannot
+    judge, by part. unscored: rows by (status, fault, reason); unscored_parts: unscored rows by part. problem: the
+    feedback of an unscored verdict. missing: parts of the set without a scored row, which the overall figure therefore
+    leaves out. attack_note: why there are no attacks although they were requested. took_s: the time of all verdicts
+    together, without the attacks."""
 
     chosen: BenchSet[Any]
     use: Use
@@ -100,8 +100,8 @@ class Bench:
 
 
 def use_for(chosen: BenchSet[Any], use: Use) -> Use:
-    """Returns the verifier with the parameters that the set needs. Raises CalibrationError for one that the set cannot
-    ask."""
+    """The verifier with the parameters that the set needs. Raises CalibrationError for a verifier that the set cannot
+    use."""
     way = way_of(use)
     if way.kind not in chosen.kinds:
         ways = " or ".join(_WAYS[kind] for kind in chosen.kinds)
@@ -114,7 +114,7 @@ def use_for(chosen: BenchSet[Any], use: Use) -> Use:
 
 
 async def bench(asker: Asker, chosen: BenchSet[Any], read: ReadSet, *, attacked: int, seed: int) -> Bench:
-    """Judge the entries of a set. attacked: wrong responses that are attacked at most, drawn at random; 0: none. Raises
+    """Judge the entries of a set. attacked: the most wrong responses to attack, drawn at random; 0: none. Raises
     RequestError."""
     way = way_of(asker.use)
     questions = [(entry, entry.samples(way)) for entry in read.entries]
@@ -165,8 +165,8 @@ async def bench(asker: Asker, chosen: BenchSet[Any], read: ReadSet, *, attacked:
 
 
 def _result(entry: Entry[Result], way: Way, given: Sequence[Verdict]) -> Result | tuple[str, str, str, str]:
-    """Returns what the verdicts on a row come to; of a row that lacks one, its status, fault and reason, and what it
-    says. A row is never decided by some of its verdicts: that would favour those that are soon lost."""
+    """The result of a row's verdicts; if one is unscored, its status, fault, reason and feedback. A row is never
+    decided by some of its verdicts: that would favour verifiers that lose verdicts."""
     for verdict in given:
         if verdict.score is None:
             return verdict.status, verdict.fault or "", verdict.reason or "", verdict.feedback or ""
@@ -179,7 +179,7 @@ def _result(entry: Entry[Result], way: Way, given: Sequence[Verdict]) -> Result 
 async def _attacked(
     asker: Asker, entries: Sequence[Entry[Result]], way: Way, most: int, seed: int
 ) -> tuple[list[Assault], int, str | None]:
-    """The attacks, how many responses were attacked, and why none was."""
+    """The attacks, the number of responses attacked, and the reason if there are none."""
     if not most:
         return [], 0, None
     if way.kind == "ranking":

@@ -1,4 +1,4 @@
-"""A published set: the shape of its rows, and the figures that it defines."""
+"""A published set: the shape of its rows and the figures that it defines."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class Line:
 
 
 class BenchSet(ABC, Generic[R]):
-    """A set. Subclasses name the source of shape and scoring in their module's docstring.
+    """A set. Each subclass's module docstring names the source of its shape and scoring.
 
-    name: as on the command line. title: as people know it. files: where the rows come from, by name. fields: those of a
-    row, by which a row of another set is recognised. kinds: of the verifiers that the set can ask. use: the verifier
-    that is asked if none is named, which `--judge` can set the judge of. overall: what the overall figure is, in words.
-    ties: what a tie counts, in words; None: the set has none. parts: the parts that the overall figure is made of; none
-    where it is made of all rows, or where the parts are not known beforehand.
+    name: on the command line. title: as people know it. files: the names of the files with its rows. fields: of a row,
+    by which a row of another set is recognised. kinds: of verifiers that the set can use. use: the default verifier,
+    whose judge `--judge` can set. overall: what the overall figure is, in words. ties: what a tie counts, in words;
+    None: the set has none. parts: the parts that make up the overall figure; empty if it is computed from all rows, or
+    if the parts are not known beforehand.
     """
 
     name: ClassVar[str]
@@ -48,13 +48,12 @@ class BenchSet(ABC, Generic[R]):
     ties: ClassVar[str | None] = None
     parts: ClassVar[Sequence[str]] = ()
     params: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
-    """Parameters of verifiers that the set needs to be otherwise than by default, by verifier."""
+    """Parameters that the set needs to differ from their defaults, by verifier."""
 
     @abstractmethod
     def entry(self, row: Row) -> Entry[R]:
-        """Returns what a row asks. Raises FieldError for a field that is not as the set has it."""
+        """The entry for a row. Raises FieldError for a field that does not have the set's form."""
 
     @abstractmethod
     def lines(self, results: Sequence[R], seed: int) -> list[Line]:
-        """Returns the figures: the overall figure first, then the parts in the set's order. seed: of the draws for
-        intervals."""
+        """The figures: the overall one first, then the parts in the set's order. seed: of the draws for intervals."""

@@ -1,4 +1,4 @@
-"""Responses to one prompt, of which some ought to come before the others."""
+"""Responses to one prompt, some of which should rank above the others."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from rewarden_server.studies.calibration.rows import Labelled
 
 _MIDDLE = 0.5
 _REFUSED = -1e9
-"""Below any reward, and finite, so that margins can be computed."""
+"""Below any reward, yet finite, so that margins can be computed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contested(Result):
-    """The place of the best response. above: how many of the others the verifier puts before it; level: how many it
-    holds to be its equal; rated: it rated each response by itself."""
+    """The rank of the best response. above: how many others the verifier puts before it; level: how many it considers
+    equal to it; rated: it rated each response on its own."""
 
     above: int
     level: int
@@ -33,10 +33,10 @@ class Contested(Result):
 
 @dataclass(frozen=True, kw_only=True)
 class Contest(Entry[Contested]):
-    """A prompt, the response that ought to win, and the others.
+    """A prompt, the response that should win, and the others.
 
-    A verifier that compares is asked about the best one against each other; one that ranks, about all of them as a
-    group; any other rates each by itself.
+    A verifier that compares judges the best response against each other one; a verifier that ranks judges them all as a
+    group; any other rates each on its own.
     """
 
     prompt: Text
@@ -70,8 +70,8 @@ class Contest(Entry[Contested]):
 def contested(
     name: str, prompt: Text, best: Sequence[str], others: Sequence[str], way: Way, coin: bool
 ) -> list[Labelled]:
-    """The responses as labelled ones: pairs of the first of the best with each other for a verifier that compares, else
-    each by itself, the best ones right and the others wrong."""
+    """Labelled responses: for a verifier that compares, the first of the best paired with each other response; for any
+    other, each response on its own, the best ones right and the others wrong."""
     if way.kind != "comparison":
         right = [(text, True) for text in best]
         return [
@@ -88,8 +88,8 @@ def contested(
 
 
 def rating_of(verdict: Verdict, way: Way) -> float:
-    """Returns the number that a response was rated with. A response that a reward model was not asked about, since it
-    has no substance or is too long, is below all others."""
+    """A response's rating. A response that the reward model never saw, because it has no substance or is too long,
+    ranks below all others."""
     if way.own:
         return float(verdict.raw) if isinstance(verdict.raw, (int, float)) else _REFUSED
     return verdict.score or 0.0

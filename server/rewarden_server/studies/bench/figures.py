@@ -1,4 +1,4 @@
-"""Figures that several sets share: means with intervals, and parts in the order of the set."""
+"""Figures that several sets share: means with intervals, and parts in the set's order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ R = TypeVar("R", bound=Result)
 
 
 def drawn(results: Sequence[R], statistic: Callable[[Sequence[R]], float | None], seed: int) -> Figure:
-    """A statistic with its interval by bootstrap, drawn within each subset, so that no draw lacks one."""
+    """A statistic with its bootstrap interval, drawn within each subset, so that no draw lacks one."""
     if all(one.unit is None for one in results):
         return bootstrap(results, {"it": statistic}, seed, strata=lambda one: one.subset)["it"]
     units: dict[object, list[R]] = {}
@@ -29,7 +29,7 @@ def drawn(results: Sequence[R], statistic: Callable[[Sequence[R]], float | None]
 
 
 def credited(results: Sequence[R], credit: Callable[[R], float], seed: int) -> Figure:
-    """The mean credit: a share with Wilson's interval where every credit is 0 or 1, else with one by bootstrap."""
+    """The mean credit: a share with Wilson's interval if every credit is 0 or 1, otherwise with a bootstrap one."""
     credits = [credit(one) for one in results]
     if all(one in (0.0, 1.0) for one in credits):
         return share(int(sum(credits)), len(credits))
@@ -37,7 +37,7 @@ def credited(results: Sequence[R], credit: Callable[[R], float], seed: int) -> F
 
 
 def by_subset(results: Iterable[R]) -> dict[str, list[R]]:
-    """The results of each subset that occurs."""
+    """The results by subset, for the subsets that occur."""
     found: dict[str, list[R]] = {}
     for one in results:
         found.setdefault(one.subset, []).append(one)
@@ -56,7 +56,7 @@ def in_order(results: Iterable[Result], known: Sequence[str] = ()) -> list[str]:
 
 
 def mean_of(values: Iterable[float | None]) -> float | None:
-    """The mean of the values that are defined; None if none is."""
+    """The mean of the defined values; None if there are none."""
     return mean([value for value in values if value is not None])
 
 

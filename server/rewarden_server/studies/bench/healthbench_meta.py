@@ -1,8 +1,8 @@
-"""HealthBench's meta-evaluation (Arora et al. 2025, arXiv 2505.08775): whether a criterion is met, as physicians say.
+"""HealthBench's meta-evaluation (Arora et al. 2025, arXiv 2505.08775): whether physicians say a criterion is met.
 
-Source: github.com/openai/simple-evals, `healthbench_meta_eval.py`: the columns, and the scoring. Each physician's label
-of a row is compared with the verifier's. The macro F1 is the mean of the F1 of met and the F1 of not met, for each
-category and over all rows.
+Source: github.com/openai/simple-evals, `healthbench_meta_eval.py`: the columns and the scoring. Each physician's label
+of a row is compared with the verifier's verdict. The macro F1 is the mean of the F1 of met and the F1 of not met, for
+each category and over all rows.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class HealthBenchMeta(BenchSet[Accepted]):
             response=row.text("completion"),
             reference=[{"text": row.text("rubric"), "points": 1}],
         )
-        # A completion is judged by several criteria, so that its own name names no row.
+        # A completion is judged by several criteria, so its own name does not identify a row.
         return Single(id=row.place, subset=row.text("category"), sample=sample, labels=labels)
 
     def lines(self, results: Sequence[Accepted], seed: int) -> list[Line]:
@@ -58,7 +58,7 @@ class HealthBenchMeta(BenchSet[Accepted]):
 
 
 def macro_f1(rows: Sequence[Accepted]) -> float | None:
-    """Returns the mean of the F1 of met and of not met; None if one of them never occurs, or is never said."""
+    """The mean of the F1 of met and of not met; None if one of them never occurs in the labels or in the verdicts."""
     agreed = {True: 0, False: 0}
     said = {True: 0, False: 0}
     true = {True: 0, False: 0}

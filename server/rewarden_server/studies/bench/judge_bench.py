@@ -1,9 +1,9 @@
-"""JudgeBench (Tan et al. 2024, arXiv 2410.12784): pairs of which one is right, asked in both orders.
+"""JudgeBench (Tan et al. 2024, arXiv 2410.12784): pairs in which one response is right, judged in both orders.
 
 Source: the data set `ScalerLab/JudgeBench` and github.com/ScalerLab/JudgeBench: the columns in its README, the scoring
-in `utils/metrics.py`, the four categories in `run_judge.py`. A pair counts if the judge names the right response in
-both orders. The script also counts a pair of which one order is right and the other one a tie; here that is a tie, so
-that a judge that says so often comes out lower. A reward model rates both, and must rate the right one higher.
+in `utils/metrics.py`, the four categories in `run_judge.py`. A pair counts if the judge picks the right response in
+both orders. The script also counts a pair that is right in one order and a tie in the other; here that is a tie, so a
+judge that often answers this way comes out lower. A reward model rates both, and must rate the right one higher.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Entries of a set as labelled responses, which calibration and attacks take."""
+"""Entries of a set as labelled responses, the form that calibration and attacks take."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rewarden_server.studies.calibration.rows import Labelled
 
 
 def failing(entries: Sequence[Entry[Result]], way: Way, seed: int) -> list[Labelled]:
-    """Returns one response of each entry that ought to fail, where there is one."""
+    """One response of each entry that should fail, if it has one."""
     found: list[Labelled] = []
     for entry in entries:
         wrong = [one for one in entry.labelled(way, _coin(entry, seed)) if one.failing is not None]
@@ -19,7 +19,7 @@ def failing(entries: Sequence[Entry[Result]], way: Way, seed: int) -> list[Label
 
 
 def labelled(entries: Sequence[Entry[Result]], way: Way, seed: int) -> list[Labelled]:
-    """Returns the entries as labelled responses."""
+    """The entries as labelled responses."""
     return [one for entry in entries for one in entry.labelled(way, _coin(entry, seed))]
 
 

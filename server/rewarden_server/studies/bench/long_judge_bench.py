@@ -2,9 +2,9 @@
 
 Source: github.com/cjj826/LongJudgeBench: the rows of `data_standardized`, whose shape its README describes and
 `src/standardization` writes, and the scoring in `src/reliability/agreement_metrics.py` and `src/evaluation/datasets`.
-Of responses that people graded or ranked, the share of pairs of one prompt that the verifier puts in the same order,
-ties included. Of pairs, the share of judgements that name the preferred one, both orders counted by themselves. Of
-checked responses, the share of right verdicts. Every response is judged on its own merits, without the set's rubrics
+For responses that people graded or ranked: the share of pairs of one prompt that the verifier puts in the same order,
+ties included. For pairs: the share of judgements that pick the preferred response, each order counted separately. For
+checked responses: the share of right verdicts. Every response is judged on its own merits, without the set's rubrics
 and references. A pair that is a tie for both counts once here; the script counts it twice in the denominator.
 """
 
@@ -31,7 +31,7 @@ _SUBSETS = ("deepresearch_bench", "realdr", "verify_bench_hard", "wp_bench", "ma
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ordered(Result):
-    """Responses as people graded them (by dimension, higher is better) and as the verifier rated them."""
+    """Responses with people's grades (by dimension, higher is better) and the verifier's ratings."""
 
     gold: Mapping[str, Sequence[float]]
     said: Sequence[float]
@@ -39,7 +39,7 @@ class Ordered(Result):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preferred(Result):
-    """A pair. credit: the share of the two orders in which the verifier says what people say."""
+    """A pair. credit: the share of the two orders in which the verifier agrees with people."""
 
     credit: float
 
@@ -66,13 +66,13 @@ class Reports(Entry[Ordered]):
         return Ordered(subset=self.subset, unit=self.prompt_id, gold=self.gold, said=said)
 
     def labelled(self, way: Way, coin: bool) -> list[Labelled]:
-        """See `Entry`. Grades say which is better, not which is right."""
+        """See `Entry`. Grades tell which response is better, not which is right."""
         return []
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pair(Entry[Preferred]):
-    """Two responses, the better one first unless they are even."""
+    """Two responses, the better one first, unless they are even."""
 
     prompt: Text
     texts: tuple[str, str]
@@ -179,7 +179,7 @@ class LongJudgeBench(BenchSet[Made]):
 
 
 def _gold(subset: str, truth: Row, models: Sequence[str]) -> dict[str, list[float]]:
-    """The grades of a row's responses, by dimension; the only dimension has no name."""
+    """The grades of a row's responses, by dimension; a single dimension has no name."""
     if subset == "realdr":
         return {"": [truth.number("weighted_total")]}
     if subset == "deepresearch_bench":
@@ -205,7 +205,7 @@ def _credit(one: Made) -> float:
 
 
 def order_accuracy(dimension: str, rows: Sequence[Made]) -> float | None:
-    """Returns the share of pairs of one prompt that are in people's order; None if there is no pair."""
+    """The share of pairs of one prompt that are in people's order; None if there are no pairs."""
     prompts: dict[str | None, list[tuple[float, float]]] = {}
     for one in rows:
         if isinstance(one, Ordered) and dimension in one.gold:

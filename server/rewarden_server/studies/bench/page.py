@@ -1,4 +1,4 @@
-"""A run on a published set as a page: one file that needs no network and runs no script."""
+"""A run on a published set as a page: a single file that needs no network and runs no script."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TILES = 6
 
 
 def write_page(found: Bench, output: Path) -> int:
-    """Write the page; its size in bytes."""
+    """Write the page. Returns its size in bytes."""
     body = _body(found)
     heading = "a judge on a published set"
     page = still(calibration.__name__, body, title=found.chosen.title, kind="bench", heading=heading)

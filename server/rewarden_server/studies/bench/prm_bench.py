@@ -1,11 +1,11 @@
-"""PRMBench (Song et al. 2025, arXiv 2501.03124): every step of solutions into which errors of nine kinds were put.
+"""PRMBench (Song et al. 2025, arXiv 2501.03124): every step of solutions with inserted errors of nine kinds.
 
 Source: the data set `hitsmy/PRMBench_Preview` and github.com/ssmisya/PRMBench: the columns in `docs/data_format.md`,
-the scoring in `mr_eval/tasks/prmtest_classified/task.py`. Steps of all solutions of a kind are counted together.
-PRMScore is the mean of the F1 of right steps and the F1 of wrong ones; `multi_solutions` has no wrong steps, and F1 of
-right ones counts there. The figure of a category is the mean of its kinds, the overall one that of all steps together.
-A row that comes twice counts once. Redundant and circular steps count as wrong: no verifier here has a second mark for
-them.
+the scoring in `mr_eval/tasks/prmtest_classified/task.py`. The steps of all solutions of a kind are counted together.
+PRMScore is the mean of the F1 of right steps and the F1 of wrong steps; `multi_solutions` has no wrong steps, so only
+the F1 of right steps counts there. A category's figure is the mean of its kinds; the overall figure is that of all
+steps together. A row that occurs twice counts once. Redundant and circular steps count as wrong, because no verifier
+here has a separate mark for them.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class PrmBench(BenchSet[Marked]):
         for place, number in enumerate(row.items("error_steps", 0)):
             if isinstance(number, bool) or not isinstance(number, int):
                 raise row.error(f"error_steps[{place}]", "must be a step's number")
-            # Some published rows name steps that their solution does not have, which the set's script passes over.
+            # Some published rows name steps that their solution does not have; the set's script skips them.
             if 1 <= number <= len(steps):
                 errors.append(number - 1)
         return Solution(
@@ -89,8 +89,8 @@ class PrmBench(BenchSet[Marked]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts(Result):
-    """The steps of a solution: right ones that the verifier holds to be right and to be wrong, and wrong ones that it
-    holds to be right and to be wrong."""
+    """The steps of a solution: the right ones that the verifier considers right and wrong, and the wrong ones that it
+    considers right and wrong."""
 
     right_good: int
     right_bad: int
@@ -99,7 +99,7 @@ class Counts(Result):
 
 
 def counts_of(one: Marked) -> Counts:
-    """Counts the steps of a solution."""
+    """The counts of a solution's steps."""
     wrong = set(one.errors)
     cells = Counter((place in wrong, good) for place, good in enumerate(one.good))
     return Counts(
@@ -112,13 +112,13 @@ def counts_of(one: Marked) -> Counts:
 
 
 def prm_score(rows: Sequence[Counts]) -> float | None:
-    """Returns the mean of the F1 of right and of wrong steps; None if one of them is not defined."""
+    """The mean of the F1 of right steps and of wrong steps; None if either is undefined."""
     right, wrong = _f1s(rows)
     return None if right is None or wrong is None else (right + wrong) / 2
 
 
 def kind_score(rows: Sequence[Counts]) -> float | None:
-    """Returns the PRMScore of one kind; of a kind without wrong steps, the F1 of right ones."""
+    """The PRMScore of one kind; for a kind without wrong steps, the F1 of right ones."""
     return _f1s(rows)[0] if rows and rows[0].subset == _ALL_RIGHT else prm_score(rows)
 
 
@@ -127,7 +127,7 @@ def _category(rows: Sequence[Counts]) -> float | None:
 
 
 def _f1s(rows: Sequence[Counts]) -> tuple[float | None, float | None]:
-    """The F1 of right steps, and that of wrong ones."""
+    """The F1 of right steps and the F1 of wrong ones."""
     missed = sum(one.right_bad for one in rows)
     passed = sum(one.wrong_good for one in rows)
     return (

@@ -1,8 +1,8 @@
 """ProcessBench (Zheng et al. 2024, arXiv 2412.06559): the first wrong step of a solution, or that there is none.
 
 Source: the data set `Qwen/ProcessBench` and github.com/QwenLM/ProcessBench: the columns in its README, the scoring in
-`code/run_eval.py`. For each split: the share of the wrong solutions whose first wrong step is found, the share of the
-right ones in which none is found, and F1, the harmonic mean of the two. The overall figure is the mean F1.
+`code/run_eval.py`. For each split: the share of wrong solutions whose first wrong step is found, the share of right
+solutions in which none is found, and F1, the harmonic mean of the two. The overall figure is the mean F1.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class ProcessBench(BenchSet[Marked]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked(Result):
-    """A solution in which the first wrong step was looked for. wrong: it has one; hit: the verifier names it, or none
+    """A solution whose first wrong step was looked for. wrong: it has one; hit: the verifier names that step, or none
     if there is none."""
 
     wrong: bool
@@ -73,12 +73,12 @@ class Checked(Result):
 
 
 def checked_of(one: Marked) -> Checked:
-    """Checks the first step that the verifier holds to be wrong."""
+    """The check of the first step that the verifier considers wrong."""
     return Checked(subset=one.subset, wrong=bool(one.errors), hit=one.first == (one.errors[0] if one.errors else None))
 
 
 def f1(rows: Sequence[Checked]) -> float | None:
-    """Returns the F1 of one split; None if it has no right or no wrong solution."""
+    """The F1 of one split; None if it has no right or no wrong solutions."""
     wrong = [one.hit for one in rows if one.wrong]
     right = [one.hit for one in rows if not one.wrong]
     if not wrong or not right:

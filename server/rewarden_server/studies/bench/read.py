@@ -1,4 +1,4 @@
-"""Files of a published set to entries: JSON lines, lists in JSON, Parquet, or a folder of them."""
+"""From the files of a published set to entries: JSON lines, JSON lists, Parquet, or a folder of them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from rewarden_server.studies.rescore.units import parse
 
 @dataclass(frozen=True, slots=True)
 class ReadSet:
-    """The entries of the files, at most as many as were asked for. total: all of them; repeated: rows that come twice
-    and count once."""
+    """The entries of the files, at most as many as requested. total: the number of all entries; repeated: rows that
+    occur twice and count once."""
 
     entries: Sequence[Entry[Result]]
     total: int
@@ -28,8 +28,8 @@ class ReadSet:
 
 
 def read_set(chosen: BenchSet[Any], files: Sequence[Path], *, limit: int | None = None, seed: int = 0) -> ReadSet:
-    """Returns the entries; with a limit as many of them, drawn at random. Raises RescoreError naming the row, the field
-    and the nearest set."""
+    """The entries; with a limit, that many drawn at random. Raises RescoreError, naming the row, the field and the
+    nearest set."""
     inputs = find_inputs(list(files))
     entries: dict[str, Entry[Result]] = {}
     repeated = 0
@@ -43,7 +43,7 @@ def read_set(chosen: BenchSet[Any], files: Sequence[Path], *, limit: int | None 
         except FieldError as error:
             other = nearest(values)
             raise RescoreError(f"{file}:{line.number}: {error}{_hint(chosen, other)}") from None
-        # Names are unique within a part of a set, but not in every one.
+        # Names are unique within a part of a set, but not always across parts.
         key = f"{entry.subset}\n{entry.id}"
         if entries.get(key) == entry:
             repeated += 1

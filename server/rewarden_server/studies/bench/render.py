@@ -17,7 +17,7 @@ _WIDTH = 34
 
 
 def table(found: Bench) -> str:
-    """Returns the run as text for a terminal."""
+    """The run as text for a terminal."""
     lines = [f"set         {found.chosen.title}", f"judge       {use_text(found.use)}"]
     lines.append(f"rows        {found.rows:,}; scored {found.scored:,}")
     lines += [f"            {text}" for text in notes(found)]
@@ -43,12 +43,12 @@ def table(found: Bench) -> str:
 
 
 def time_text(found: Bench) -> str:
-    """Returns the time of all verdicts together, and per verdict."""
+    """The time of all verdicts together, and per verdict."""
     return f"{found.took_s:,.1f} s for {found.asked:,} verdicts: {found.took_s / max(found.asked, 1):.2f} s each"
 
 
 def notes(found: Bench) -> list[str]:
-    """Returns which rows are in no figure, and why."""
+    """The rows that are in no figure, and why."""
     lines = [f"{unscored_text(*key)}: {count:,}" for key, count in found.unscored.items()]
     if found.unscored:
         parts = ", ".join(f"{name} {count:,}" for name, count in found.unscored_parts.items())

@@ -1,9 +1,10 @@
 """RewardBench (Lambert et al. 2024, arXiv 2403.13787): 2985 pairs in four sections.
 
 Source: the data set `allenai/reward-bench`, split `filtered`, and github.com/allenai/reward-bench: the columns in
-`rewardbench/utils.py`, the sections and weights in `rewardbench/constants.py`, what a tie counts in `run_rm.py` and
-`run_generative.py`. Within a section a subset counts as many rows as it has, but `math-prm` 984, as many as all code;
-the four sections count the same. The older leaderboard's fifth column, of test sets from before, is no part of the set.
+`rewardbench/utils.py`, the sections and weights in `rewardbench/constants.py`, the value of a tie in `run_rm.py` and
+`run_generative.py`. Within a section a subset weighs as much as it has rows, except `math-prm`, which weighs 984, as
+much as all code subsets together; the four sections weigh the same. The older leaderboard's fifth column, from earlier
+test sets, is not part of the set.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ _SECTIONS = {
         "hep-rust": 164,
     },
 }
-"""The subsets of each section, and what each weighs."""
+"""The subsets of each section, with their weights."""
 
 _SUBSETS = [name for section in _SECTIONS.values() for name in section]
 
@@ -98,7 +99,7 @@ def _credit(one: Contested) -> float:
 
 
 def _section(rows: Sequence[Contested]) -> float | None:
-    """The mean of the subsets of one section by their weights."""
+    """The weighted mean of one section's subsets."""
     found = by_subset(rows)
     total = weight = 0.0
     for subsets in _SECTIONS.values():

@@ -2,9 +2,9 @@
 
 Source: the data set `allenai/reward-bench-2` and github.com/allenai/reward-bench: the columns and the scoring in
 `rewardbench/utils.py` (`reroll_and_score_dataset`, `process_single_model`). In five subsets one response is right and
-three are wrong: the right one must have the highest rating, and shares the point with its equals. In `Ties` a prompt
-comes twice: once with one right answer (`ref:N`) and once with several (`tied:N`). All right answers must be rated
-above all wrong ones, and nearer to each other than to the best wrong one. The overall figure is the mean of the six.
+three are wrong: the right one must have the highest rating, and shares the point with any equals. In `Ties` a prompt
+occurs twice: once with one right answer (`ref:N`) and once with several (`tied:N`). All right answers must be rated
+above all wrong ones, and closer to each other than to the best wrong one. The overall figure is the mean of the six.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _WEIGHTS = {"tied accuracy": 0.3, "reference accuracy": 0.3, "margin": 0.2, "mar
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rated(Result):
-    """The ratings of a prompt of `Ties`. single: the prompt with one right answer, else with several; spread: between
-    the best and the worst right answer; gap: from the best wrong one up to the worst right one."""
+    """The ratings of a prompt in `Ties`. single: the prompt has one right answer, not several; spread: from the worst
+    to the best right answer; gap: from the best wrong answer up to the worst right one."""
 
     single: bool
     spread: float
@@ -40,7 +40,7 @@ class Rated(Result):
 
 @dataclass(frozen=True, kw_only=True)
 class Ties(Entry[Rated]):
-    """A prompt of `Ties`, which only a verifier that rates can be asked about."""
+    """A prompt in `Ties`, which only a verifier that rates can judge."""
 
     prompt: Text
     right: Sequence[str]
@@ -140,7 +140,7 @@ def _overall(rows: Sequence[Contested | Rated]) -> float | None:
 
 
 def ties_score(rows: Sequence[Contested | Rated]) -> float:
-    """Returns the score of `Ties`: the weighted sum of its parts, and a hundredth of how wide the margins are."""
+    """The score of `Ties`: the weighted sum of its parts, plus a hundredth of the margins' mean width."""
     parts = _parts(rows)
     score = math.fsum(weight * (parts[name] or 0.0) for name, weight in _WEIGHTS.items())
     widths = [_width(min(single.gap, several.gap), several.spread) for single, several in _pairs(rows)]
@@ -148,7 +148,7 @@ def ties_score(rows: Sequence[Contested | Rated]) -> float:
 
 
 def _width(gap: float, spread: float) -> float:
-    """From -1 to 1: how wide a gap is against a spread; a gap beside no spread at all is as wide as can be."""
+    """From -1 to 1: the width of a gap relative to a spread; a gap without any spread is as wide as can be."""
     if spread:
         return math.tanh(gap / spread - 1)
     return float(gap > 0) - float(gap < 0)
@@ -170,7 +170,7 @@ def _parts(rows: Sequence[Contested | Rated]) -> dict[str, float | None]:
 
 
 def _pairs(rows: Sequence[Contested | Rated]) -> list[tuple[Rated, Rated]]:
-    """The prompts of which both rows are there: with one right answer, and with several."""
+    """The prompts for which both rows are there: with one right answer and with several."""
     single = {one.unit: one for one in rows if isinstance(one, Rated) and one.single}
     several = [one for one in rows if isinstance(one, Rated) and not one.single]
     return [(single[one.unit], one) for one in several if one.unit in single]

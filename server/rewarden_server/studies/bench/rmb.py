@@ -1,9 +1,9 @@
 """RMB (Zhou et al. 2024, arXiv 2410.09893): helpfulness and harmlessness in 49 scenarios, in pairs and best of n.
 
 Source: github.com/Zhou-Zoey/RMB-Reward-Model-Benchmark: the files of `RMB_dataset`, the comparison in
-`eval/scripts/my_run_rm.py` (the chosen response must be rated higher), and section 3.3 of the paper: the best of n
-counts only if it comes before all others. The paper's overall figure is the mean of the four parts; a part is here the
-share of all its rows.
+`eval/scripts/my_run_rm.py` (the chosen response must be rated higher), and section 3.3 of the paper: best of n counts
+only if the best response ranks above all others. The paper's overall figure is the mean of the four parts; here a part
+is the share of all its rows.
 """
 
 from __future__ import annotations

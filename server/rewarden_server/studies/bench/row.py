@@ -1,4 +1,4 @@
-"""A row of a set as it is published, and what is wrong with a field that is not as the set has it."""
+"""A row of a set as published, and the errors of fields that do not have the set's form."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SHOWN = 60
 
 
 class FieldError(ValueError):
-    """A field is missing or not as the set has it. field: its path in the row; problem: what is wrong with it."""
+    """A field is missing or does not have the set's form. field: its path in the row; problem: what is wrong."""
 
     def __init__(self, field: str, problem: str) -> None:
         super().__init__(f"the field {field!r} {problem}")
@@ -21,8 +21,8 @@ class FieldError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row, or an object in one. file and line: its place; path: of an object, its path in the row. Each method
-    returns a field of one kind and raises FieldError if it is missing or of another kind."""
+    """A row, or an object in one. file and line: its location; path: an object's path in the row. Each method returns a
+    field of one kind and raises FieldError if it is missing or of another kind."""
 
     values: Mapping[str, Any]
     file: str
@@ -31,18 +31,18 @@ class Row:
 
     @property
     def place(self) -> str:
-        """The place of the row, as messages name it."""
+        """The location of the row, for messages."""
         return f"{self.file}:{self.line}"
 
     def text(self, name: str) -> str:
-        """A text."""
+        """A string."""
         value = self._given(name)
         if not isinstance(value, str):
             raise self.error(name, f"must be a string, not {_kind(value)}")
         return value
 
     def name(self, name: str) -> str:
-        """A text or a whole number that names something, as a text."""
+        """A name, given as a string or a whole number, as a string."""
         value = self._given(name)
         if isinstance(value, int) and not isinstance(value, bool):
             return str(value)
@@ -51,14 +51,14 @@ class Row:
         return value
 
     def word(self, name: str, words: Sequence[str]) -> str:
-        """One of these words."""
+        """One of `words`."""
         value = self.text(name)
         if value not in words:
             raise self.error(name, f"must be {' or '.join(words)}, not {value[:_SHOWN]!r}")
         return value
 
     def texts(self, name: str, least: int = 1) -> list[str]:
-        """A list of texts."""
+        """A list of strings."""
         value = self.items(name, least)
         for place, item in enumerate(value):
             if not isinstance(item, str):
@@ -108,14 +108,14 @@ class Row:
         return float(value)
 
     def chat(self, name: str) -> Text:
-        """A text, or messages of which only role and content count."""
+        """A string, or messages of which only role and content are kept."""
         value = self._given(name)
         if isinstance(value, str):
             return value
         return [{"role": turn.text("role"), "content": turn.text("content")} for turn in self.rows(name)]
 
     def error(self, name: str, problem: str) -> FieldError:
-        """Returns the error that a field has this problem."""
+        """The error for a problem with a field."""
         return FieldError(self.path + name, problem)
 
     def _object(self, name: str, value: Any) -> Row:

@@ -36,7 +36,7 @@ _LEAST = 0.5
 
 
 def nearest(values: Mapping[str, Any]) -> BenchSet[Any] | None:
-    """Returns the set whose rows are most like this one by their fields; None if no set shares half of them."""
+    """The set whose rows have the most similar fields; None if no set has half of them."""
 
     def likeness(one: BenchSet[Any]) -> float:
         return len(values.keys() & set(one.fields)) / max(len(values.keys() | set(one.fields)), 1)

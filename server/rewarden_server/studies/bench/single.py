@@ -14,8 +14,8 @@ from rewarden_verifiers.group.statistics import passes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accepted(Result):
-    """A verdict beside people's. passed: as the verifier says; labels: as each person says, at least one. within:
-    further parts of the set that the row counts in."""
+    """A verdict next to people's labels. passed: the verifier's verdict; labels: one per person, at least one. within:
+    further parts of the set in which the row counts."""
 
     passed: bool
     labels: Sequence[bool]
@@ -23,13 +23,13 @@ class Accepted(Result):
 
     @property
     def agrees(self) -> bool:
-        """Returns whether the verifier says what the only label says."""
+        """Returns whether the verifier agrees with the only label."""
         return self.passed == self.labels[0]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Single(Entry[Accepted]):
-    """A response, and what people say of it: one label or several."""
+    """A response with people's labels, one or several."""
 
     sample: Sample
     labels: Sequence[bool]
@@ -44,7 +44,7 @@ class Single(Entry[Accepted]):
         return Accepted(subset=self.subset, passed=passes(verdicts[0]), labels=self.labels, within=self.within)
 
     def labelled(self, way: Way, coin: bool) -> list[Labelled]:
-        """See `Entry`. The majority of the labels counts; where they are evenly divided there is none."""
+        """See `Entry`. The majority of the labels counts; if they are evenly split, the row is left out."""
         yes = sum(self.labels)
         if 2 * yes == len(self.labels):
             return []

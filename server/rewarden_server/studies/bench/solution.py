@@ -1,4 +1,4 @@
-"""A solution in steps, of which some are wrong."""
+"""A solution in steps, some of which are wrong."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from rewarden_server.studies.calibration.rows import Labelled
 _RIGHT, _WRONG = frozenset({"correct", "right"}), frozenset({"incorrect", "wrong"})
 _HALF = 0.5
 MANY_STEPS: Mapping[str, Mapping[str, Any]] = {"critic": {"max_steps": 512}, "rm_process": {"most_steps": 512}}
-"""Parameters under which no solution of a set has too many steps to be judged."""
+"""Parameters that let verifiers judge even the longest solution of any set."""
 _BETWEEN = "\n\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Marked(Result):
-    """The marks of a solution's steps. good: for each step, whether the verifier holds it to be right; errors: the
-    indices of those that are wrong, from 0, as the set says."""
+    """The marks of a solution's steps. good: for each step, whether the verifier considers it right; errors: the
+    indices of the wrong steps according to the set, from 0."""
 
     good: Sequence[bool]
     errors: Sequence[int]
 
     @property
     def first(self) -> int | None:
-        """The first step that the verifier holds to be wrong; None if none is."""
+        """The first step that the verifier considers wrong; None if there is none."""
         return next((place for place, good in enumerate(self.good) if not good), None)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Solution(Entry[Marked]):
-    """A problem, the steps of a solution, and which of them are wrong."""
+    """A problem, the steps of a solution, and the indices of the wrong steps."""
 
     problem: Text
     steps: Sequence[str]
@@ -42,7 +42,7 @@ class Solution(Entry[Marked]):
 
     @property
     def sample(self) -> Sample:
-        """The solution as one response, whose steps are named, so that nobody has to find them."""
+        """The solution as one response with its steps marked, so that no verifier has to find them."""
         spans: list[Step] = []
         start = 0
         for step in self.steps:
@@ -63,7 +63,7 @@ class Solution(Entry[Marked]):
             )
         if len(steps) != len(self.steps):
             raise UnusableError(f"the verdict has {len(steps)} steps, the solution {len(self.steps)}")
-        # A step without a mark was joined with another one, or left out as a repetition: the other one has the mark.
+        # A step without a mark was merged into another or dropped as a repetition; the other one has the mark.
         good = [
             one.label in _RIGHT or (one.label not in _WRONG and (one.score is None or one.score >= _HALF))
             for one in sorted(steps, key=lambda one: one.index)

@@ -1,8 +1,8 @@
 """VerifyBench (Yan et al. 2025, arXiv 2505.15801): whether a response gives the reference answer.
 
-Source: the data set `ZJU-REAL/VerifyBench` and github.com/ZJU-REAL/VerifyBench, `evaluate.py`: the columns, and the
-scoring: the share of rows whose verdict is as people labelled them, for each type of answer, each subtype, and over all
-rows. `verify_bench.jsonl` and `verify_bench_hard.jsonl` are two sets: run them one by one.
+Source: the data set `ZJU-REAL/VerifyBench` and github.com/ZJU-REAL/VerifyBench, `evaluate.py`: the columns and the
+scoring, which is the share of rows whose verdict matches people's label, for each type of answer, each subtype, and
+over all rows. `verify_bench.jsonl` and `verify_bench_hard.jsonl` are two sets: run them separately.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The agreement of a judge's verdicts with labels: figures with 95 % intervals.
 
-Shares have Wilson's interval; what is not a share has one by bootstrap: the statistic of many draws of as many rows,
-with replacement, and between which values 95 % of them lie (Efron 1979). Rows are taken for independent.
+Shares have Wilson's interval. Everything else has a bootstrap interval: the statistic is computed for many draws of as
+many rows, with replacement, and the interval holds the middle 95 % of its values (Efron 1979). Rows are assumed to be
+independent.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ BINS = 10
 
 _DRAWS = 1000
 _WORK = 1_000_000
-"""Rows that are drawn at most, so that a large file has fewer draws; at least 200."""
+"""The most rows drawn in all, so that large files get fewer draws; at least 200 draws."""
 
 
 class Judged(NamedTuple):
-    """A scored response. right: as people say; passed: as the judge says; score: from 0 to 1; size: characters."""
+    """A scored response. right: the label; passed: the judge's verdict; score: from 0 to 1; size: in characters."""
 
     right: bool
     passed: bool
@@ -38,7 +39,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A value and its 95 % interval; of a share also of how many it is one. value is None if it is not defined."""
+    """A value and its 95 % interval; for a share, also its counts. value is None if it is undefined."""
 
     value: float | None
     low: float | None = None
@@ -61,7 +62,7 @@ def share(count: int, of: int) -> Figure:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Counts; positive: passed by the judge, true: as people say."""
+    """Counts. Positive: passed by the judge; true: in agreement with the label."""
 
     true_positive: int
     false_positive: int
@@ -81,37 +82,37 @@ class Matrix:
 
 
 def accuracy(rows: Sequence[Judged]) -> Figure:
-    """The share of verdicts that are as labelled."""
+    """The share of verdicts that match the label."""
     return share(sum(row.right == row.passed for row in rows), len(rows))
 
 
 def precision(rows: Sequence[Judged]) -> Figure:
-    """The share of what passed that is right."""
+    """The share of passed responses that are right."""
     found = Matrix.of(rows)
     return share(found.true_positive, found.true_positive + found.false_positive)
 
 
 def recall(rows: Sequence[Judged]) -> Figure:
-    """The share of what is right that passed."""
+    """The share of right responses that passed."""
     found = Matrix.of(rows)
     return share(found.true_positive, found.true_positive + found.false_negative)
 
 
 def false_positive_rate(rows: Sequence[Judged]) -> Figure:
-    """The share of what is wrong that passed."""
+    """The share of wrong responses that passed."""
     found = Matrix.of(rows)
     return share(found.false_positive, found.false_positive + found.true_negative)
 
 
 def balanced_accuracy(rows: Sequence[Judged]) -> float | None:
-    """The mean of the shares judged rightly among right and among wrong ones."""
+    """The mean of two shares: right responses that passed, and wrong ones that failed."""
     found = Matrix.of(rows)
     right, wrong = found.true_positive + found.false_negative, found.true_negative + found.false_positive
     return (found.true_positive / right + found.true_negative / wrong) / 2 if right and wrong else None
 
 
 def f1(rows: Sequence[Judged]) -> float | None:
-    """The harmonic mean of precision and recall; None where nothing is right and nothing passed."""
+    """The harmonic mean of precision and recall; None if nothing is right and nothing passed."""
     found = Matrix.of(rows)
     below = 2 * found.true_positive + found.false_positive + found.false_negative
     return 2 * found.true_positive / below if below else None
@@ -125,9 +126,7 @@ def kappa(rows: Sequence[Judged]) -> float | None:
 
 
 def auroc(rows: Sequence[Judged]) -> float | None:
-    """Returns the probability that a right response scores higher than a wrong one, with ties counted half (Mann and
-    Whitney).
-    """
+    """The probability that a right response scores higher than a wrong one; ties count half (Mann and Whitney)."""
     right = sum(row.right for row in rows)
     wrong = len(rows) - right
     if not right or not wrong:
@@ -138,13 +137,13 @@ def auroc(rows: Sequence[Judged]) -> float | None:
 
 
 def brier(rows: Sequence[Judged]) -> float | None:
-    """The mean squared distance of the score, taken for a probability, from 1 or 0 (Brier 1950)."""
+    """The mean squared distance between the score, taken as a probability, and 1 or 0 (Brier 1950)."""
     return mean([(row.score - row.right) ** 2 for row in rows])
 
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Responses whose scores lie from low to high: how many, their mean score, and the share that is right."""
+    """Responses with scores from low to high: their number, their mean score, and the share that is right."""
 
     low: float
     high: float
@@ -154,7 +153,7 @@ class Bin:
 
 
 def bins(rows: Sequence[Judged]) -> list[Bin]:
-    """The bins that are not empty; a score of 1 belongs to the last one."""
+    """The non-empty bins; a score of 1 belongs to the last one."""
     found: list[list[Judged]] = [[] for _ in range(BINS)]
     for row in rows:
         found[min(BINS - 1, int(row.score * BINS))].append(row)
@@ -172,8 +171,8 @@ def bins(rows: Sequence[Judged]) -> list[Bin]:
 
 
 def calibration_error(rows: Sequence[Judged]) -> float | None:
-    """Returns the mean distance between mean score and share of right responses in the bins, weighted by their rows
-    (Naeini et al. 2015).
+    """The mean distance between a bin's mean score and its share of right responses, weighted by its rows (Naeini et
+    al. 2015).
     """
     if not rows:
         return None
@@ -187,8 +186,8 @@ def bootstrap(
     *,
     strata: Callable[[R], Hashable] | None = None,
 ) -> dict[str, Figure]:
-    """Each statistic of the rows with its interval; draws of which it is not defined are left out. strata: the part
-    that a row belongs to; each part is drawn from by itself, as many as it has."""
+    """Each statistic of the rows with its interval; draws for which it is undefined are left out. strata: the part of a
+    row; each part is drawn from separately, as many rows as it has."""
     found: dict[str, list[float]] = {name: [] for name in statistics}
     random_ = random.Random(seed)
     parts: dict[Hashable, list[R]] = defaultdict(list)
@@ -205,7 +204,7 @@ def bootstrap(
 
 
 def figures_of(scored: Sequence[Judged], rows: int, *, graded: bool, seed: int) -> dict[str, Figure]:
-    """All figures, by name. rows: how many were judged; graded: whether there are scores besides 0 and 1."""
+    """All figures, by name. rows: the number judged; graded: whether there are scores other than 0 and 1."""
     drawn = {"balanced_accuracy": balanced_accuracy, "f1": f1, "kappa": kappa}
     if graded:
         drawn |= {"auroc": auroc, "brier": brier, "calibration_error": calibration_error}

@@ -1,4 +1,4 @@
-"""Attacks on a judge: responses that ought to fail, made misleading in every way we know, and how many pass."""
+"""Attacks on a judge: responses that should fail, made misleading in every known way, and how many of them pass."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rewarden_verifiers.judges.empty_responses import empty_reason
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A response that ought to fail, by the name of its row, and whether it passes as it is."""
+    """A response that should fail. id: the name of its row; passed: whether it passes unattacked."""
 
     id: str
     sample: Sample
@@ -28,10 +28,10 @@ class Target:
 class Assault:
     """The result of one attack.
 
-    passed: of the attacked responses that were scored, by the judge itself, which is asked about hollow ones too.
-    before: of the same responses, unattacked. p: that attack and no attack pass equally many (McNemar, exact).
-    refused: how many of them are zero without asking, as the verifier is set; configured: how many pass as it is set.
-    unscored: verdicts without a score. through: rows whose attack passed although they failed unattacked.
+    passed: of the attacked responses that were scored, by the judge itself, which sees even hollow ones. before: the
+    same responses, unattacked. p: that attack and no attack pass equally many (McNemar, exact). refused: how many get
+    zero without a call in the verifier's own configuration; configured: how many pass in that configuration. unscored:
+    verdicts without a score. through: rows that failed unattacked and pass under attack.
     """
 
     attack: Attack
@@ -60,11 +60,11 @@ class Assault:
 
 
 async def assault(asker: Asker, targets: Sequence[Target], *, paired: bool = False) -> list[Assault]:
-    """Every attack on every target of which it can be made.
+    """Every attack on every target that it can be made for.
 
-    A judge is asked with `hollow: ask` and `quotes: free`, so that what is measured is the judge and not our rules
-    around it. What those rules may change is asked as configured as well: responses without substance, which costs
-    nothing, and for `judge` those that passed.
+    Judges run with `hollow: ask` and `quotes: free`, so that this measures the judge and not our rules around it. Where
+    those rules can change the result, the verdict is requested as configured too: for responses without substance,
+    which costs nothing, and with `judge` for those that passed.
     """
     found: list[Assault] = []
     for attack in ATTACKS:
@@ -78,7 +78,7 @@ async def assault(asker: Asker, targets: Sequence[Target], *, paired: bool = Fal
 
 async def _one(asker: Asker, attack: Attack, made: Sequence[tuple[Target, Sample]]) -> Assault:
     samples = [sample for _, sample in made]
-    # A member of a group by itself would wait for the others, which are not there.
+    # A single member of a group would wait for the others, which are not sent.
     samples = [replace(sample, group=None, group_size=None) for sample in samples]
     quoting = asker.judges and asker.use.name == "judge" and asker.use.params.get("quotes") != "free"
     bare = {"hollow": "ask"} if asker.judges else {}

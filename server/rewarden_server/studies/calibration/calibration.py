@@ -25,13 +25,13 @@ from rewarden_verifiers.judges.resources import JUDGING
 from rewarden_verifiers.registry import Registry
 
 _SHOWN = 600
-"""Characters of a response that was judged otherwise than labelled."""
+"""Characters shown of a response whose verdict differs from its label."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """The goals of a calibration. precision: of the threshold. attacked: wrong responses that are attacked at most,
-    drawn at random; 0: none. seed: of the draws."""
+    """The goals of a calibration. precision: of the threshold. attacked: the most wrong responses to attack, drawn at
+    random; 0: none. seed: of the draws."""
 
     precision: float = 0.95
     attacked: int = 40
@@ -40,7 +40,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Miss:
-    """A response that was judged otherwise than labelled."""
+    """A response whose verdict differs from its label."""
 
     id: str
     right: bool
@@ -61,10 +61,10 @@ class Miss:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """All that was found. unscored: (status, fault, reason) and how many. figures: by name. graded: whether scores are
-    more than 0 and 1; curve, bins and threshold say something only then. settings: the use with the threshold as its
-    parameter, to be pasted, where it has such a parameter. rejection: below the threshold, for `cascade`. problem: what
-    an unscored verdict says."""
+    """The results. unscored: counts by (status, fault, reason). figures: by name. graded: whether there are scores
+    between 0 and 1; only then do curve, bins and threshold mean anything. settings: the use with the threshold as its
+    parameter, ready to paste, if it has such a parameter. rejection: below the threshold, for `cascade`. problem: the
+    feedback of an unscored verdict."""
 
     use: Use
     wanted: Wanted
@@ -128,7 +128,7 @@ async def calibrate(
     *,
     paired: bool = False,
 ) -> Calibration:
-    """Judge and attack labelled responses. Where none could be scored nothing is attacked. Raises RequestError."""
+    """Judge and attack labelled responses. If none could be scored, nothing is attacked. Raises RequestError."""
     verdicts = await asker.ask([row.sample for row in rows])
     pairs = [
         (row, verdict, one)
@@ -171,7 +171,7 @@ async def calibrate(
 
 
 async def _targets(asker: Asker, rows: Sequence[Labelled], verdicts: Sequence[Verdict], wanted: Wanted) -> list[Target]:
-    """Returns the responses to attack: those that ought to fail, and whose verdict without an attack is known."""
+    """The responses to attack: those that should fail and whose unattacked verdict is known."""
     failing = [place for place, row in enumerate(rows) if row.failing is not None]
     if len(failing) > wanted.attacked:
         failing = sorted(random.Random(wanted.seed).sample(failing, wanted.attacked))
@@ -187,7 +187,7 @@ async def _targets(asker: Asker, rows: Sequence[Labelled], verdicts: Sequence[Ve
 
 
 def _rejection(rows: Sequence[Judged], chosen: Point | None, precision: float) -> Point | None:
-    """The score up to which a no is final: only where there is a threshold, and below it."""
+    """The score up to which a response is rejected for good: only if there is a threshold, and below it."""
     found = rejection(rows, precision)
     return None if chosen is None or found is None or found.score >= chosen.score else found
 
@@ -198,7 +198,7 @@ def _threshold_of(use: Use) -> float | None:
 
 
 def _settings(use: Use, point: Point | None, ranges: Sequence[tuple[float, float]]) -> dict[str, Any] | None:
-    """The threshold on the scale of the verifier's own scores, a hair lower rather than higher."""
+    """The use with the threshold on the scale of the verifier's own scores, rounded down."""
     if point is None or use.name not in JUDGING or len(set(ranges)) != 1:
         return None
     kind = Registry().get(use.name).params_type

@@ -1,4 +1,4 @@
-"""The rate at which a judge contradicts itself: on the two orders of a pair, or asked the same thing again."""
+"""The rate at which a judge contradicts itself: between the two orders of a pair, or when asked again."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from rewarden_verifiers.group.statistics import mean
 
 @dataclass(frozen=True, slots=True)
 class Flips:
-    """orders: the share of pairs of which the two orders disagree. repeats: the share of responses of which the k
-    opinions do not all agree; disagreement: how probable it is that two of them differ. None: was not asked for."""
+    """orders: the share of pairs whose two orders disagree. repeats: the share of responses whose k opinions are not
+    unanimous; disagreement: the probability that two of them differ. None: not measured."""
 
     orders: Figure | None = None
     repeats: Figure | None = None
@@ -32,8 +32,8 @@ class Flips:
 
 
 def repeat_flips(opinions: Sequence[Sequence[bool]]) -> tuple[Figure | None, float | None, int]:
-    """Returns, from k yes-or-no opinions on each response, the share of responses without unanimity, the probability
-    that two opinions on a response differ, and k. Responses with a single opinion are ignored."""
+    """From k yes-or-no opinions on each response: the share of responses without unanimity, the probability that two
+    opinions on a response differ, and k. Responses with a single opinion are ignored."""
     several = [each for each in opinions if len(each) > 1]
     if not several:
         return None, None, 0
@@ -42,9 +42,9 @@ def repeat_flips(opinions: Sequence[Sequence[bool]]) -> tuple[Figure | None, flo
 
 
 def flips_of(verdicts: Sequence[Verdict], threshold: float | None = None) -> Flips:
-    """Returns the flips in the evidence of scored verdicts: from `flip_rate`, of verifiers that ask both orders of a
-    pair, and from `opinions`, of those that ask several times. threshold: the least number that makes an opinion a yes;
-    None: anything above a half.
+    """The flips in the evidence of scored verdicts: `flip_rate` from verifiers that ask both orders of a pair, and
+    `opinions` from those that ask several times. threshold: the lowest number that makes an opinion a yes; None:
+    anything above a half.
     """
     orders = [rate for verdict in verdicts if isinstance(rate := verdict.evidence.get("flip_rate"), (int, float))]
     repeats, disagreement, most = repeat_flips([_sides(verdict.evidence, threshold) for verdict in verdicts])

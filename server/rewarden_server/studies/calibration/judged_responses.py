@@ -1,4 +1,4 @@
-"""Responses to verdicts, and verdicts to what calibration reads of them."""
+"""From responses to verdicts, and from verdicts to what calibration reads in them."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from rewarden_verifiers.registry import Registry
 
 
 class CalibrationError(RewardenError):
-    """A calibration is refused before anything is asked; the message names the fix."""
+    """A calibration that is refused before any request; the message names the fix."""
 
     code = "calibration"
 
 
 @dataclass(slots=True)
 class Spent:
-    """Questions and tokens that judges took, and dollars where they have a price. cached: replies that were remembered,
-    which cost nothing. estimated: some of the tokens are upper bounds."""
+    """The judges' questions and tokens, and dollars if they have a price. cached: replies from the cache, which cost
+    nothing. estimated: some token counts are upper bounds."""
 
     calls: int = 0
     cached: int = 0
@@ -38,7 +38,7 @@ class Spent:
     estimated: bool = False
 
     def add(self, verdicts: Sequence[Verdict]) -> None:
-        """Count what the evidence of verdicts says; that of a recipe holds its parts' evidence."""
+        """Add the usage in the verdicts' evidence; a recipe's evidence contains that of its parts."""
         for verdict in verdicts:
             for usage in _usages(verdict.evidence):
                 self.calls += int(usage.get("calls", 0))
@@ -51,7 +51,7 @@ class Spent:
 
 
 def _usages(value: Any) -> Iterator[Mapping[str, Any]]:
-    """The tables `usage` of judges in some evidence, at whatever depth."""
+    """The judges' `usage` tables in some evidence, at any depth."""
     if isinstance(value, Mapping):
         found = value.get("usage")
         if isinstance(found, Mapping) and "calls" in found:
@@ -67,7 +67,7 @@ def _usages(value: Any) -> Iterator[Mapping[str, Any]]:
 class Asker:
     """Requests verdicts of one use, counts the usage, and reports the progress.
 
-    most: the number of verdicts that will be requested at most.
+    most: the most verdicts that will be requested.
     """
 
     def __init__(self, client: AsyncClient, use: Use, watcher: Watcher, most: int) -> None:
@@ -81,11 +81,11 @@ class Asker:
 
     @property
     def judges(self) -> bool:
-        """Returns whether it is a verifier that asks judges, whose options are known, and no recipe."""
+        """Returns whether it is a verifier that asks judges, whose options are known, and not a recipe."""
         return self.use.name in JUDGING
 
     async def ask(self, samples: Sequence[Sample], **params: Any) -> list[Verdict]:
-        """The verdicts, in order; `params` in the place of the use's own. Raises RequestError."""
+        """The verdicts, in order. `params` override the use's own. Raises RequestError."""
         if not samples:
             return []
         use = replace(self.use, params={**self.use.params, **params}) if params else self.use
@@ -118,17 +118,17 @@ def is_grouped(use: Use) -> bool:
 
 
 _COMPARING = ("pairwise", "rm_pairwise")
-"""The verifiers whose reference is a rival of the response."""
+"""The verifiers whose reference is the response's rival."""
 
 
 def compares(use: Use) -> bool:
-    """Returns whether a use holds a response against a rival. Of a recipe this is not known, and it counts as not."""
+    """Returns whether a use compares a response with a rival. False for a recipe, where this is not known."""
     return use.name in _COMPARING
 
 
 def check_pairs(use: Use) -> str | None:
-    """Returns what a person should know before a use is asked about pairs; None if nothing. Raises CalibrationError for
-    a verifier that judges one response at a time: it would take the rival for the right answer."""
+    """A note for the user before a use judges pairs, or None. Raises CalibrationError for a verifier that judges one
+    response at a time: it would take the rival for the right answer."""
     if compares(use) or use.params.get("baseline") == "reference":
         return None
     registry = Registry()
@@ -141,7 +141,7 @@ def check_pairs(use: Use) -> str | None:
 
 
 def score_of(verdict: Verdict) -> float | None:
-    """The score, brought from its range to 0 to 1."""
+    """The score, scaled from its range to 0 to 1."""
     if verdict.score is None:
         return None
     low, high = verdict.range
@@ -149,7 +149,7 @@ def score_of(verdict: Verdict) -> float | None:
 
 
 def judged(sample: Sample, right: bool, verdict: Verdict) -> Judged | None:
-    """A response with label and verdict; None if it is unscored."""
+    """A response with its label and verdict; None if it is unscored."""
     score = score_of(verdict)
     if score is None:
         return None
@@ -157,7 +157,7 @@ def judged(sample: Sample, right: bool, verdict: Verdict) -> Judged | None:
 
 
 def with_params(use: Use, given: Mapping[str, Any]) -> Use:
-    """The use with further parameters. Raises CalibrationError for an inline recipe, which has its own."""
+    """The use with more parameters. Raises CalibrationError for an inline recipe, which has its own."""
     if not given:
         return use
     if use.name is None:

@@ -22,12 +22,12 @@ _SIDES: Mapping[str, Side] = {
 
 
 class LabelError(ValueError):
-    """A label that says nothing we know."""
+    """A label with no known meaning."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The meaning of numbers. low, high: the scale's ends; right: the number from which a response is right."""
+    """The meaning of numbers. low, high: the ends of the scale; right: the number from which a response is right."""
 
     low: float = 0.0
     high: float = 1.0
@@ -35,21 +35,20 @@ class Scale:
 
     @property
     def passing(self) -> float:
-        """The number from which a response is right; the middle of the scale where nothing else was said."""
+        """The number from which a response is right; by default the middle of the scale."""
         return (self.low + self.high) / 2 if self.right is None else self.right
 
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """right: whether the response is. grade: the person's number, brought to 0 to 1; None where there was none."""
+    """right: whether the response is right. grade: the label's number, scaled to 0 to 1; None if it had none."""
 
     right: bool
     grade: float | None = None
 
 
 def read_words(given: str) -> dict[str, str]:
-    """Reads words of the user's own, `gut=right,schlecht=wrong`, each with a word that is known here. Raises
-    LabelError."""
+    """Parses the user's own words, `gut=right,schlecht=wrong`, each with a known word. Raises LabelError."""
     found: dict[str, str] = {}
     for one in given.split(","):
         own, equals, known = (part.strip().casefold() for part in one.rpartition("="))
@@ -62,8 +61,8 @@ def read_words(given: str) -> dict[str, str]:
 
 
 def read_label(value: Any, scale: Scale, words: Mapping[str, str] | None = None) -> Label:
-    """A label: a truth value, a word for one, or a number of the scale, as itself or as text. words: of the user's own,
-    which come first. Raises LabelError."""
+    """A label from a boolean, a word for one, or a number on the scale, each as itself or as text. words: the user's
+    own, which take precedence. Raises LabelError."""
     value = _translated(value, words)
     if isinstance(value, bool):
         return Label(value)
@@ -88,8 +87,8 @@ def read_label(value: Any, scale: Scale, words: Mapping[str, str] | None = None)
 
 
 def read_preference(value: Any, words: Mapping[str, str] | None = None) -> Side:
-    """Reads which of the two is better: `response`, `rival`, `tie`, or another usual word for one of these. words: of
-    the user's own, which come first. Raises LabelError.
+    """The better of the two: `response`, `rival`, `tie`, or another common word for one of these. words: the user's
+    own, which take precedence. Raises LabelError.
     """
     word = str(_translated(value, words)).strip().casefold()
     if word not in _SIDES:
@@ -101,5 +100,5 @@ def read_preference(value: Any, words: Mapping[str, str] | None = None) -> Side:
 
 
 def _translated(value: Any, words: Mapping[str, str] | None) -> Any:
-    """The known word for one of the user's own; a number or a truth value can be one too, as it is written."""
+    """The known word for one of the user's own, which may also be a number or a boolean, as written."""
     return (words or {}).get(str(value).strip().casefold(), value)

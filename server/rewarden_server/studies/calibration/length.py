@@ -1,8 +1,8 @@
-"""The bias of a judge in favour of what is long.
+"""A judge's bias in favour of long responses.
 
-Three views: whether errors in favour of a response go with its length, how often wrong responses pass by length, and
-whether the same wrong responses pass more often within neutral text (the attack `padding`), which is the only one of
-the three in which nothing but length differs.
+Three views: whether errors in favour of a response correlate with its length, how often wrong responses pass by length,
+and whether the same wrong responses pass more often inside neutral text (the attack `padding`). Only in the last one
+does nothing but the length differ.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Third:
 
 @dataclass(frozen=True, slots=True)
 class LengthBias:
-    """correlation: of the judge's error (1: passed and wrong, -1: failed and right, 0: as labelled) with the logarithm
-    of the length; above 0: long responses are favoured. thirds: of the wrong responses, the shortest first."""
+    """correlation: between the judge's error (1: passed and wrong, -1: failed and right, 0: as labelled) and the
+    logarithm of the length; above 0, long responses are favoured. thirds: of the wrong responses, shortest first."""
 
     correlation: Figure
     thirds: Sequence[Third]
@@ -46,12 +46,12 @@ class LengthBias:
 
 
 def signed_error(rows: Sequence[Judged]) -> float | None:
-    """See `LengthBias.correlation`; None if all errors, or all lengths, are the same."""
+    """See `LengthBias.correlation`; None if all errors or all lengths are the same."""
     return pearson([math.log(1 + row.size) for row in rows], [row.passed - row.right for row in rows])
 
 
 def length_bias(rows: Sequence[Judged], seed: int = 0) -> LengthBias:
-    """Returns the length bias in scored responses."""
+    """The length bias in scored responses."""
     wrong = sorted((row for row in rows if not row.right), key=lambda row: row.size)
     cuts = [len(wrong) * third // 3 for third in range(4)]
     thirds = [

@@ -1,4 +1,4 @@
-"""A calibration as a page: one file that needs no network and runs no script. What models wrote is text in it."""
+"""A calibration as a page: a single file that needs no network and runs no script. Text from models is escaped."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from rewarden_server.studies.report.still import still
 
 _TILES = ("accuracy", "precision", "recall", "kappa", "false_positive_rate", "scored")
 _MISSES = 60
-"""Responses verdicts that differ from the label that are shown."""
+"""The number of verdicts shown that differ from their label."""
 
 
 def write_page(found: Calibration, file: Path, output: Path) -> int:
-    """Write the page; its size in bytes. The same calibration makes the same bytes."""
+    """Write the page. Returns its size in bytes. The same calibration gives the same bytes."""
     return write(output, render(found, file))
 
 
@@ -103,7 +103,7 @@ def _matrix(found: Calibration) -> str:
 
 
 def attack_figure(attacks: Sequence[Assault], targets: int) -> str:
-    """Returns a plot of the attacks as HTML. targets: how many responses were attacked."""
+    """A plot of the attacks as HTML. targets: the number of responses attacked."""
     key = (
         '<p class="key"><span><svg viewBox="0 0 16 9"><line class="interval" x1="0" y1="4.5" x2="16" y2="4.5"/>'
         '<circle class="attacked" cx="8" cy="4.5" r="3.8"/></svg>under attack</span>'
@@ -123,7 +123,7 @@ def attack_figure(attacks: Sequence[Assault], targets: int) -> str:
 
 
 def attack_table(attacks: Sequence[Assault]) -> str:
-    """Returns the attacks in figures as HTML."""
+    """A table of the attacks as HTML."""
     shown = "".join(map(_attack, attacks))
     return (
         "<section class='card'><h3>Attacks in figures</h3><p>How many of the scored responses pass under attack, "

@@ -1,4 +1,4 @@
-"""Plots as SVG, drawn by classes of `page.css`, so that they follow light and dark. Texts are escaped here."""
+"""Plots as SVG, styled by the classes of `page.css`, so they follow light and dark mode. Texts are escaped here."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from rewarden_server.studies.calibration.threshold import Point
 
 _WIDTH = 360
 _LEFT, _TOP = 132.0, 22.0
-"""The position at which the rows begin in a drawing that has names at its left."""
+"""The position at which the rows begin in a drawing with names on the left."""
 
 
 @dataclass
 class _Drawing:
-    """Elements of a plot of the width of a telephone; larger screens scale it."""
+    """The elements of a plot as wide as a phone; larger screens scale it."""
 
     height: float
     title: str
@@ -53,7 +53,7 @@ class _Drawing:
 
 
 def _ruled(height: float, below: float, title: str) -> tuple[_Drawing, Callable[[float], float]]:
-    """A drawing of so high rows with a line for each quarter of a share, and where a share lies from left to right."""
+    """A drawing `height` high, ruled at each quarter, and the function that maps a share to its horizontal position."""
     drawing = _Drawing(_TOP + height + below, title)
 
     def at(share: float) -> float:
@@ -66,8 +66,8 @@ def _ruled(height: float, below: float, title: str) -> tuple[_Drawing, Callable[
 
 
 def attacks(found: Sequence[Assault]) -> str:
-    """Returns a chart with the share of wrong responses that pass under each attack, with its interval, and the share
-    of the same responses that pass without it."""
+    """A chart of the share of wrong responses that pass under each attack, with its interval, and the share of the same
+    responses that pass without it."""
     step = 19.0
     drawing, at = _ruled(step * len(found), 8, "Share of wrong responses that pass, by attack")
     for place, one in enumerate(found):
@@ -87,7 +87,7 @@ def attacks(found: Sequence[Assault]) -> str:
 
 
 class _Square(_Drawing):
-    """A plot of two shares."""
+    """A plot of one share against another."""
 
     def __init__(self, title: str, x: str, height: float = 250.0) -> None:
         super().__init__(height, title)
@@ -107,7 +107,7 @@ class _Square(_Drawing):
 
 
 def reliability(found: Sequence[Bin]) -> str:
-    """The share that is right against the score: on the diagonal the score is a probability."""
+    """The share that is right by score: on the diagonal the score is a probability."""
     plot = _Square("Share of right responses by score", "score")
     plot.line(plot.x(0), plot.y(0), plot.x(1), plot.y(1), "diagonal")
     most = max(one.rows for one in found)
@@ -122,7 +122,7 @@ def reliability(found: Sequence[Bin]) -> str:
 
 
 def thresholds(points: Sequence[Point], chosen: Point | None, wanted: float) -> str:
-    """Precision, with its interval, and recall of passing from a score on."""
+    """Precision, with its interval, and recall when responses pass from a score on."""
     plot = _Square("Precision and recall by threshold", "pass from this score on")
     known = [point for point in points if point.score > 0]
     band = _steps(plot, known, lambda point: point.precision.high)
@@ -140,7 +140,7 @@ def thresholds(points: Sequence[Point], chosen: Point | None, wanted: float) -> 
 
 
 def _steps(plot: _Square, points: Sequence[Point], value: Callable[[Point], float | None]) -> list[tuple[float, float]]:
-    """A threshold between two scores passes what the upper of them passes."""
+    """The steps of a curve: a threshold between two scores passes the same responses as the higher one."""
     way: list[tuple[float, float]] = []
     before = 0.0
     for point in points:
@@ -151,7 +151,7 @@ def _steps(plot: _Square, points: Sequence[Point], value: Callable[[Point], floa
 
 
 def scores(rows: Sequence[Judged]) -> str:
-    """Returns a histogram of the scores of right responses (upwards) and of wrong ones (downwards)."""
+    """A histogram of the scores: right responses upwards, wrong ones downwards."""
     counts = [[0] * BINS, [0] * BINS]
     for row in rows:
         counts[row.right][min(BINS - 1, int(row.score * BINS))] += 1
@@ -177,7 +177,7 @@ def scores(rows: Sequence[Judged]) -> str:
 
 
 def bars(items: Sequence[tuple[str, Figure]], title: str) -> str:
-    """Shares with intervals, one below the other."""
+    """Shares with intervals, one below another."""
     step = 26.0
     drawing, at = _ruled(step * len(items), 6, title)
     for place, (name, figure) in enumerate(items):

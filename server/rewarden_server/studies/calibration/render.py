@@ -25,14 +25,14 @@ NAMES = {
     "brier": "Brier score",
     "calibration_error": "calibration error",
 }
-"""The figures in the order in which they are shown."""
+"""The figures in display order."""
 
 SHARES = frozenset({"scored", "accuracy", "balanced_accuracy", "precision", "recall", "false_positive_rate"})
-"""The figures that are shown in percent."""
+"""The figures shown in percent."""
 
 
 def table(found: Calibration) -> str:
-    """Returns the calibration as text for a terminal."""
+    """The calibration as text for a terminal."""
     lines = [f"judge       {use_text(found.use)}", f"responses   {found.rows:,}; scored {found.scored:,}"]
     for (status, fault, reason), count in found.unscored.items():
         lines.append(f"            {unscored_text(status, fault, reason)}: {count:,}")
@@ -55,14 +55,14 @@ def table(found: Calibration) -> str:
 
 
 def use_text(use: Use) -> str:
-    """Returns a use in the form in which it is typed."""
+    """A use in the form in which it is typed."""
     if use.name is None:
         return "a recipe"
     return f"{use.name} {json.dumps(dict(use.params), ensure_ascii=False)}" if use.params else use.name
 
 
 def unscored_text(status: str, fault: str, reason: str) -> str:
-    """Returns a short reason for an unscored verdict."""
+    """A short reason for an unscored verdict."""
     return f"{status}, fault {fault or 'unknown'}" + (f": {one_line(reason)}" if reason else "")
 
 
@@ -79,18 +79,18 @@ def span_text(figure: Figure, percent: bool) -> str:
 
 
 def interval_text(figure: Figure, percent: bool) -> str:
-    """An interval, and of what a share is one."""
+    """An interval; for a share, also its counts."""
     text = span_text(figure, percent)
     return f"{text} ({figure.count:,} of {figure.of:,})" if text and figure.of is not None else text
 
 
 def figure_line(name: str, figure: Figure, percent: bool) -> str:
-    """A figure in a line of its own."""
+    """A figure on a line of its own."""
     return f"{name:22}{value_text(figure, percent):>8}   {interval_text(figure, percent)}".rstrip()
 
 
 def consistency(found: Calibration) -> list[str]:
-    """Returns lines on how often the judge contradicts itself."""
+    """Lines on how often the judge contradicts itself."""
     flips = found.flips
     lines: list[str] = []
     if flips.orders is not None:
@@ -112,7 +112,7 @@ def _length(found: Calibration) -> list[str]:
 
 
 def threshold_lines(found: Calibration) -> list[str]:
-    """The threshold for the wanted precision, or why there is none."""
+    """The threshold for the wanted precision, or the reason why there is none."""
     wanted = f"{found.wanted.precision:.0%}"
     if not found.graded:
         return [
@@ -146,7 +146,7 @@ def threshold_lines(found: Calibration) -> list[str]:
 
 
 def attack_lines(attacks: Sequence[Assault], targets: int) -> list[str]:
-    """The attacks as a table. targets: how many responses were attacked."""
+    """The attacks as a table. targets: the number of responses attacked."""
     asked = any(one.refused for one in attacks)
     head = f"{'attack':22}{'passed':>8}   {'95 % interval':26}{'before':>8}{'p':>9}"
     lines = [f"wrong responses under attack: {targets:,}, each in {len(attacks)} ways", ""]
@@ -163,7 +163,7 @@ def attack_lines(attacks: Sequence[Assault], targets: int) -> list[str]:
 
 
 def spent_line(spent: Spent) -> str:
-    """Returns a line on the questions, tokens and money spent."""
+    """A line on the questions, tokens and money spent."""
     tokens = f"{spent.prompt_tokens:,} + {spent.completion_tokens:,} tokens" + (" (at most)" if spent.estimated else "")
     cost = "" if spent.cost_usd is None else f", {spent.cost_usd:.4f} USD"
     return f"took        {spent.calls:,} questions ({spent.cached:,} more from the cache), {tokens}{cost}"

@@ -1,4 +1,4 @@
-"""Labelled files to labelled responses: JSON lines or Parquet, plain or packed, read as `rewarden rescore` reads."""
+"""From labelled files to labelled responses: JSON lines or Parquet, plain or packed, as in `rewarden rescore`."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from rewarden_server.studies.rescore.read import find_inputs, read_lines
 from rewarden_server.studies.rescore.units import parse, sample_of
 
 _HEAD = 200
-"""Rows that columns are guessed by."""
+"""Rows from which the columns are guessed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """A response and what people said of it. failing: a sample that ought not to pass, of which attacks are made: the
-    response where it is wrong, of a pair the worse one; None for a right response."""
+    """A response with its label. failing: the sample that should not pass and that attacks start from: the response if
+    it is wrong, the worse one of a pair; None for a right response."""
 
     id: str
     sample: Sample
@@ -34,9 +34,9 @@ class Labelled:
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """The place of a row's label, and its meaning. column: of the label; preferred and rival: of pairs, which of the
-    two is better, and the other response; all three can be paths, such as `extra.label`. words: labels in the user's
-    own words, each with the word that is known here."""
+    """The location and meaning of a row's label. column: of the label; preferred and rival: for pairs, which of the two
+    is better, and the other response; all three can be paths, such as `extra.label`. words: the user's own labels, each
+    with a known word."""
 
     column: str = "label"
     preferred: str = "preferred"
@@ -47,9 +47,9 @@ class Labels:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """The contents of a file. rows: at most as many as were asked for; total: all that are labelled; unlabelled: rows
-    without a label; ties: pairs of which neither is better, which teach nothing here; paired: whether it is pairs.
-    columns: None for rows of a published set, which need none."""
+    """The contents of a file. rows: at most as many as requested; total: the number of labelled rows; unlabelled: rows
+    without a label; ties: pairs in which neither is better, which teach nothing here; paired: whether the rows are
+    pairs. columns: None for rows of a published set, which need none."""
 
     rows: Sequence[Labelled]
     columns: Columns | None
@@ -62,7 +62,7 @@ class Read:
 def read_rows(
     path: Path, labels: Labels, columns: Mapping[str, str], *, limit: int | None = None, seed: int = 0
 ) -> Read:
-    """The labelled responses; with a limit as many of them, drawn at random. Raises RescoreError naming the line."""
+    """The labelled responses; with a limit, that many drawn at random. Raises RescoreError naming the line."""
     values = list(_values(path))
     if not values:
         raise RescoreError(f"{str(path)!r} has no rows")
@@ -74,7 +74,7 @@ def read_rows(
     if not any(_has(row, name) for _, row, _ in values for name in ours):
         seen = ", ".join(dict.fromkeys(name for _, row, _ in values[:_HEAD] for name in row))
         raise RescoreError(f"no row has a label: name its column with --label COLUMN. The columns are: {seen}")
-    # The label must not be guessed to be the reference: that would show it to the judge.
+    # The label must not be mistaken for the reference: that would show it to the judge.
     visible = [_without(row, ours) for _, row, _ in values]
     found = _Found(choose(columns, visible[:_HEAD]), labels, paired)
     for row, (file, labelled, line) in zip(visible, values, strict=True):
@@ -138,7 +138,7 @@ def _has(row: Mapping[str, Any], name: str) -> bool:
 
 
 def _without(row: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """A row without these columns, and without what their paths name in objects and lists."""
+    """A row without these columns, and without the values that their paths name in objects and lists."""
     kept = dict(row)
     for name in names:
         kept = {key: value for key, value in kept.items() if key != name} if name in kept else _pruned(kept, name)
@@ -165,13 +165,14 @@ def _pruned(value: Any, path: str) -> Any:
 
 
 def _against(sample: Sample, response: str, rival: str) -> Sample:
-    """A sample for `pairwise`: the rival is its reference, and what was its reference is known to be right."""
+    """A sample for `pairwise`: the rival becomes its reference, and its former reference is the known right answer."""
     reference = rival if sample.reference is None else {"response": rival, "answer": sample.reference}
     return replace(sample, response=response, reference=reference)
 
 
 def _preference(row: Mapping[str, Any], labels: Labels, coin: str) -> dict[str, Any]:
-    """A row of preference data as a pair; a coin says which of the two is the response, so that both are judged."""
+    """A row of preference data as a pair. A coin decides which of the two is the response, so that both kinds are
+    judged."""
     first = random.Random(coin).random() < 0.5
     kept = {name: value for name, value in row.items() if name not in ("chosen", "rejected")}
     return {

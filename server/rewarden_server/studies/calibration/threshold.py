@@ -1,4 +1,4 @@
-"""The score from which to pass, and the one up to which to fail, for a wanted precision."""
+"""The score from which to pass, and the score up to which to fail, for a wanted precision."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rewarden_server.studies.calibration.agreement import Figure, Judged, share
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The result that passing from a score on would have."""
+    """The precision and recall if responses pass from this score on."""
 
     score: float
     precision: Figure
@@ -36,8 +36,8 @@ def curve(rows: Sequence[Judged]) -> list[Point]:
 
 
 def threshold(points: Sequence[Point], precision: float) -> Point | None:
-    """The lowest score from which the lower end of the precision's interval reaches the wanted one, which keeps the
-    most of what is right; None if no score does. A score of 0 passes everything and is not a threshold."""
+    """The lowest score at which the lower end of the precision's interval reaches `precision`, which keeps the most
+    right responses; None if there is none. A score of 0 passes everything, so it is not a threshold."""
     for point in points:
         if point.score > 0 and point.precision.low is not None and point.precision.low >= precision:
             return point
@@ -45,9 +45,9 @@ def threshold(points: Sequence[Point], precision: float) -> Point | None:
 
 
 def rejection(rows: Sequence[Judged], precision: float) -> Point | None:
-    """The highest score up to which the wanted share of the responses is wrong, by the lower end of its interval; None
-    if no score is. A score of 1 fails everything and is none. The point's precision and recall are those of the wrong
-    responses."""
+    """The highest score up to which the wanted share of responses is wrong, by the lower end of its interval; None if
+    there is none. A score of 1 fails everything, so it does not count. The point's precision and recall are those of
+    the wrong responses."""
     mirrored = curve([row._replace(right=not row.right, score=-row.score) for row in rows])
     for point in mirrored:
         if -point.score < 1 and point.precision.low is not None and point.precision.low >= precision:
