@@ -54,7 +54,7 @@ from benchmarks.parity_judged import (
     rubrics,
     stated,
 )
-from benchmarks.parity_lakes import lakes
+from benchmarks.parity_lakes import lakes, rooms
 from benchmarks.parity_laws import laws
 from benchmarks.parity_molecules import attributes
 from benchmarks.parity_proofs import reasoned_proofs, trajectories
@@ -2801,6 +2801,54 @@ SYSTEMS: Mapping[str, Published] = {
         rows=lakes(),
         note="The lakes are ours instead of random ones. The published agent drops words that are no actions before "
         "the environment sees them.",
+    ),
+    "ragen-sokoban": Published(
+        system="ragen",
+        recipe="episode_return",
+        repository="RAGEN-AI/RAGEN",
+        commit="5eb79b82cecc31db5662ba3c96b752405692410b",
+        file="ragen/env/sokoban/env.py",
+        beside=("ragen/env/sokoban", "ragen/env/base.py"),
+        roots=("",),
+        stubs=("ragen.utils", "matplotlib", "matplotlib.pyplot", "matplotlib.animation"),
+        call="(lambda numpy, reduce: (lambda room: reduce(lambda so_far, move: so_far if so_far[1] else (lambda seen: "
+        "(so_far[0] + seen[1], seen[2]))(room.step(move)), moves, (0.0, False))[0])(SokobanEnv.reset.__globals__."
+        "update(generate_room=lambda **_: (numpy.array(fixed), numpy.array(state), {}, [])) or setattr(SokobanEnv, "
+        "'get_image', lambda *_, **__: None) or SokobanEnv(SokobanEnvConfig(dim_room=numpy.array(fixed).shape, "
+        "num_boxes=''.join(reference).count('$')))))(__import__('numpy'), __import__('functools').reduce)",
+        reference=lambda grid: {
+            "environment": "sokoban",
+            "options": {"grid": grid, "rewards": "boxes"},
+            "seed": 0,
+            "illegal": "again",
+        },
+        rows=rooms(),
+        note="The rooms are ours instead of random ones, and are not drawn. The interpreter needs gym-sokoban, which "
+        "has the rewards. The published agent drops words that are no actions before the environment sees them.",
+    ),
+    "ragen-countdown": Published(
+        system="ragen",
+        recipe="accuracy_format",
+        params={
+            "verifier": "puzzle",
+            "options": {
+                "task": "countdown",
+                "extraction": [{"regex": r"(?s)\A.*?<answer>(.*?)</answer>"}],
+                "outcomes": {"wrong": 0.1},
+            },
+            "format": {"patterns": [{"regex": r"(?s)<think>.*?</think>\s*<answer>.*?</answer>"}]},
+        },
+        repository="RAGEN-AI/RAGEN",
+        commit="5eb79b82cecc31db5662ba3c96b752405692410b",
+        file="ragen/env/countdown/env.py",
+        beside=("ragen/env/countdown", "ragen/env/base.py"),
+        roots=("",),
+        stubs=("datasets",),
+        call="(lambda found: CountdownEnv.compute_reward(__import__('types').SimpleNamespace(config="
+        "CountdownEnvConfig()), found[1].strip(), {'target': reference['target'], 'nums': reference['numbers']}) if "
+        "found else 0.0)(re.search(r'<think>.*?</think>\\s*<answer>(.*?)</answer>', response, re.DOTALL))",
+        rows=countdown(_TAGS),
+        note="The call reads the answer as the published agent does.",
     ),
     "proof-flow": Published(
         recipe="proof_flow",

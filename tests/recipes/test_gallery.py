@@ -51,6 +51,7 @@ OTHERS = frozenset(
         "thor",
         "general_points",
         "time_r1",
+        "episode_return",
         "format_length",
         "repexp",
         "memory_r_plus",

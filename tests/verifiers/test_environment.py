@@ -25,7 +25,7 @@ from rewarden_server.verifier_resources import plugin_code
 from rewarden_verifiers.contract import Unwatched, VerifierSpec, spec_of
 from rewarden_verifiers.environments import table
 from rewarden_verifiers.environments.board_games import SokobanGame, SokobanLevel
-from rewarden_verifiers.environments.contract import MOST_CHARACTERS, Environment
+from rewarden_verifiers.environments.contract import MOST_CHARACTERS, Environment, Illegal, NotAMove
 from rewarden_verifiers.environments.entries import check_entries
 from rewarden_verifiers.environments.environment import Prepared, environment, prepare
 from rewarden_verifiers.environments.episode import MOST_SEED, Episode, Start
@@ -173,6 +173,39 @@ def test_a_level_of_sokoban_without_a_solution_is_refused(grid: list[str]) -> No
     with pytest.raises(InvalidReference, match="no pushes lead") as error:
         prepared({"environment": "sokoban", "options": {"grid": grid}, "seed": 0})
     assert error.value.details["path"] == "reference.options.grid"
+
+
+ROOM = ("########", "#@     #", "# $.   #", "#    $.#", "########")
+
+
+def paid(*actions: str) -> list[float]:
+    """Returns the rewards of steps in a room whose boxes pay."""
+    game = SokobanGame()
+    game.reset(0, SokobanLevel(grid=ROOM, rewards="boxes"))
+    return [game.step(action).reward for action in actions]
+
+
+def test_boxes_pay_on_their_goals_and_lose_it_off_them() -> None:
+    assert paid("D", "R", "R") == pytest.approx([-0.1, 0.9, -1.1])
+    assert paid("DR") == pytest.approx([0.8])
+    assert paid("D", "R", "DRRR") == pytest.approx([-0.1, 0.9, 10.6])
+
+
+def test_a_step_that_is_stopped_costs_as_much_as_one_that_is_made() -> None:
+    assert paid("L", "U", "LUD") == pytest.approx([-0.1, -0.1, -0.3])
+    game = SokobanGame()
+    game.reset(0, SokobanLevel(grid=ROOM))
+    with pytest.raises(Illegal):
+        game.step("L")
+
+
+def test_what_is_no_step_is_refused_even_where_boxes_pay() -> None:
+    game = SokobanGame()
+    game.reset(0, SokobanLevel(grid=ROOM, rewards="boxes"))
+    with pytest.raises(NotAMove):
+        game.step("jump")
+    with pytest.raises(Illegal, match="before the last step"):
+        game.step("DRDRRRL")
 
 
 def test_a_level_whose_only_way_is_around_the_box_is_played() -> None:

@@ -22,7 +22,7 @@ from rewarden_verifiers.games.chess_game import Chess, library
 from rewarden_verifiers.games.connect_four import ConnectFour
 from rewarden_verifiers.games.nim import Nim
 from rewarden_verifiers.games.rules import Board
-from rewarden_verifiers.games.sokoban import Sokoban
+from rewarden_verifiers.games.sokoban import Sokoban, SokobanBoard
 from rewarden_verifiers.games.tic_tac_toe import TicTacToe
 from rewarden_verifiers.games.written import moves_in
 
@@ -83,12 +83,15 @@ class SokobanLevel(Sokoban):
 
     grid: as for the verifier `game`; by default generated from the seed, and solvable. A level without a solution is
     refused, as far as a bounded search can tell. size, boxes: the size of the room inside the walls and the number of
-    boxes of a generated level.
+    boxes of a generated level. rewards: `solved`: 1 for the solution. `boxes`, as in gym-sokoban: a step costs 0.1,
+    even if a wall or a box stops it, which is then no illegal action; a box earns 1 on a goal and loses it off the
+    goal; the solution earns 10 more.
     """
 
     grid: tuple[str, ...] | str = ""
     size: int = 5
     boxes: int = 2
+    rewards: Literal["solved", "boxes"] = "solved"
 
     def __post_init__(self) -> None:
         if not (3 <= self.size <= 12 and 1 <= self.boxes <= self.size):
@@ -220,6 +223,8 @@ class SokobanGame(Environment):
     """Sokoban: boxes are pushed onto goals. An action is one or more steps: U, D, L, R, or URRD."""
 
     options = SokobanLevel
+    _board: SokobanBoard
+    _by_boxes: bool
     tools = (Tool(name="move", argument="steps", meaning="Move the player: U, D, L, R, or several steps.", bare=True),)
 
     def reset(self, seed: int, options: SokobanLevel) -> Observation:
@@ -232,6 +237,7 @@ class SokobanGame(Environment):
             self._board = level.board()
         except ValueError as error:
             raise BadOptions(str(error), "grid") from None
+        self._by_boxes = options.rewards == "boxes"
         if self._board.winner() is not None:
             raise BadOptions("the boxes are on the goals already", "grid")
         if options.grid and self._board.solvable(_MOST_SEARCHED) is False:
@@ -247,11 +253,17 @@ class SokobanGame(Environment):
         for text in texts:
             if board.winner() is not None:
                 raise Illegal("the boxes are on the goals before the last step")
-            board.play(board.read(text))
+            try:
+                board.play(board.read(text))
+            except Illegal:
+                if not self._by_boxes:
+                    raise
+        gained = board.home() - self._board.home()
         self._board = board
         done = board.winner() is not None
+        reward = gained + 10.0 * done - 0.1 * len(texts) if self._by_boxes else float(done)
         text = f"{board.shown()}\n{'Solved.' if done else 'Your move.'}"
-        return Turn(observation=Observation(text), reward=float(done), done=done, success=done, cost=float(len(texts)))
+        return Turn(observation=Observation(text), reward=reward, done=done, success=done, cost=float(len(texts)))
 
 
 _MOST_CELLS = 1024

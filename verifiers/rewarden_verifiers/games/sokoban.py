@@ -86,6 +86,10 @@ class SokobanBoard:
         """See `Board`."""
         return "first" if self._boxes == self._goals else None
 
+    def home(self) -> int:
+        """The number of boxes on goals."""
+        return len(self._boxes & self._goals)
+
     def moves(self) -> Sequence[str]:
         """See `Board`."""
         return [move for move in _STEPS if self._free(move) is None]
