@@ -52,6 +52,12 @@ _TABLE: list[tuple[str, Any, str, str, Mapping[str, Any]]] = [
     ("an exponent", NIM, _answer("1:2e0"), _answer("(1, 2)"), {}),
     ("an expression", FOUR, _answer("3-2"), _answer("1"), {}),
     ("a look-alike letter", BOX, _answer("U R \u216e"), _answer("U R D"), {}),
+    ("numbers that are moves, too", FOUR, _answer("2. 1\n3. 1"), _answer("1. 1"), {}),
+    ("an arrow against the word", BOX, _answer("U (↓) R D"), _answer("↑ → ↓"), {}),
+    ("arrows for a step to the right", BOX, _answer("U → → D"), _answer("U → R → D"), {}),
+    ("taking more in words", NIM, _answer("take 2 from heap 1, take 1 from heap 2"), _answer("take 2 from heap 1"), {}),
+    ("two squares in words", SQUARE, _answer("row 1, column 3 or row 2, column 3"), _answer("row 1, column 3"), {}),
+    ("arrows without end", BOX, _answer("→" * 9_000), _answer("↑→↓"), {}),
     ("code", FOUR, _answer("__import__('os')"), _answer("1"), {}),
     ("the thought alone", SQUARE, "<think><answer>3</answer></think>Done.", "<think>hm</think>" + _answer("3"), {}),
     # The end

@@ -65,7 +65,7 @@ def game(response: str, prepared: Prepared, params: GameParams) -> Outcome:
     | `tic_tac_toe` | `squares`, nine of `X`, `O` and `.` | `5`, `b2` or `(2, 2)` (row, column) |
     | `connect_four` | `columns`, `rows` | the number of a column |
     | `nim` | `heaps`, `last` (`wins` or `loses`) | `2:3` or `(2, 3)`: from heap 2, three objects |
-    | `sokoban` | `grid` of `#@$.*+` | `U`, `D`, `L`, `R`, or words |
+    | `sokoban` | `grid` of `#@$.*+` | `U`, `D`, `L`, `R`, words, or arrows |
 
     `moves` are the moves of both sides so far; then it is the policy's turn. The reference asks for one of three:
 
@@ -77,8 +77,9 @@ def game(response: str, prepared: Prepared, params: GameParams) -> Outcome:
       side. `max_moves` limits the policy's moves.
 
     The policy never chooses the other side's moves, so it cannot earn credit by inventing a line against a weak
-    opponent. The answer is in a tag or a box, and consists of moves separated by blanks or commas; anything else in it
-    is `malformed`. A move that the rules forbid is `illegal`, as is one after which the recorded reply is not legal.
+    opponent. The answer is in a tag or a box, and consists of moves separated by blanks or commas, or in a list, also
+    with numbers before them; anything else in it is `malformed`. A move that the rules forbid is `illegal`, as is one
+    after which the recorded reply is not legal.
 
     The other reasons are `wrong` (a legal move that is not the right one), `unfinished`, `loss`, `draw`,
     `too_many_moves`, `hedged` (several answers), `no_answer` and `too_expensive`.
