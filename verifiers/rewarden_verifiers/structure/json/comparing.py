@@ -26,6 +26,10 @@ _NUMERAL = re.compile(r"[-+\u2212]?(?:\d{1,3}(?:,\d{3})+|\d{1,40})(?:\.\d{1,40})
 _PYTHON_NUMERAL = re.compile(r"[-+]?(?:\d{1,300}\.?\d{0,300}|\.\d{1,300})(?:[eE][-+]?\d{1,3})?", re.ASCII)
 _CONSTANTS = {"none": "none", "null": "none", "true": "true", "1": "true", "false": "false", "0": "false"}
 """Python's constants by what they are written as, in any case."""
+_UNIT = re.compile(
+    r"(?<=\d)\s+(?=(?:%|°[cf]?|(?:[kmcdnµμ]|mc)?(?:g|l|m|mol|eq|iu)|u|iu|h|hrs?|min|s|ms|mmhg|bpm|k?cal|k?pa|k?wh?)(?![^\W_]))"
+)
+"""The blank between a number and its unit, which many leave out."""
 
 
 class TooExpensive(Exception):
@@ -181,8 +185,8 @@ class Rules:
 
 
 def normal(text: str) -> str:
-    """Normalises case, the composition of letters, and white space."""
-    return " ".join(unicodedata.normalize("NFC", text).casefold().split())
+    """Normalises case, the composition of letters, and white space, including that before a unit."""
+    return _UNIT.sub("", " ".join(unicodedata.normalize("NFC", text).casefold().split()))
 
 
 def number_of(value: Any) -> float | int | None:

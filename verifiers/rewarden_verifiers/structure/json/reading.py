@@ -48,8 +48,9 @@ class JsonParams:
         up after a bound.
     content: Credit for content: `exact` (all or nothing) or `f_beta` (precision and recall over the leaves, by weight).
     beta: Weight of recall relative to precision.
-    text: Comparison of texts: `exact`; `normal` (ignores case, whitespace and the composition of letters); `fuzzy`
-        (similar enough by rapidfuzz's ratio, with the same numbers); `similarity` (earns that ratio).
+    text: Comparison of texts: `exact`; `normal` (ignores case, whitespace and the composition of letters, and equates
+        `500mg` with `500 mg`); `fuzzy` (similar enough by rapidfuzz's ratio, with the same numbers); `similarity`
+        (earns that ratio).
     threshold: Lowest ratio that counts, for `fuzzy` and `similarity`.
     rel_tol, abs_tol: Tolerances for numbers: relative to the expected one, and absolute.
     coerce: `true`: accepts a number or truth value as text, in the expected value or in the answer. `python`: compares
