@@ -101,6 +101,7 @@ async def test_a_behaviour_without_its_quote_was_not_there(judged: Judged, scrip
     sorted_criteria = {"criteria": [{"number": 1, "reach": "passage"}]}
     scripted.script(
         {"when": POEM, "reply": found(4, quote="Wait, let me check")},
+        {"when": [POEM, "You gave credit for a passage"], "reply": found(4, quote="Let me check again")},
         {"when": "You sort criteria", "reply": sorted_criteria},
     )
     verdict = await judged(

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from rewarden.types import Media
 from rewarden_verifiers.judges.unrelated import SUBJECTS
 from tests.judges.conftest import Judged
 from tests.judges.scripted import ScriptedJudge, schema_in, shown_in, text_of
@@ -210,6 +211,15 @@ async def test_criteria_share_one_question_about_another_subject(
     await verdicts(judged, way, ["The Nile"], instructions="POLITE", calls="each")
     shown = [shown_in(body) for body in scripted.requests if "POLITE" not in text_of(body["messages"])]
     assert shown == ["", "The Nile"]  # which criteria are about something absent; and the passage
+
+
+async def test_images_are_not_in_the_question_about_another_subject(judged: Judged, scripted: ScriptedJudge) -> None:
+    honest(scripted)
+    image = Media(mime="image/png", base64="aGk=")
+    params = {"quotes": "require", "media": True}
+    found = await judged("rubric", params, prompt="?", response="The Nile", reference=["names it"], media=[image])
+    pictures = [isinstance(body["messages"][-1]["content"], list) for body in scripted.requests]
+    assert (found["score"], sorted(pictures)) == (1, [False, False, True])
 
 
 async def test_without_quotes_nothing_is_asked_about_another_subject(judged: Judged, scripted: ScriptedJudge) -> None:

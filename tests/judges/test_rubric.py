@@ -451,11 +451,41 @@ async def test_a_required_quote_must_stand_in_the_response(judged: Judged, scrip
     )
     criteria = ["water", "dose", "nothing quoted", {"text": "frightens", "points": -1}]
     sort(scripted, *["passage"] * 4)
+    made_up = [row(1, "met", "take 100 mg of paracetamol"), row(2, "met", "…")]
+    scripted.script({"when": [PLAN, AGAIN], "reply": {"criteria": made_up}})
     free = await judged("rubric", response=PLAN, reference=criteria)
     assert free["score"] == pytest.approx(2 / 3)
     strict = await judged("rubric", {"quotes": "require"}, response=PLAN, reference=criteria)
     assert [step["score"] for step in strict["steps"]] == [1, 0, 0, 1]
     assert strict["score"] == 0.0
+
+
+AGAIN = "You gave credit for a passage that the response does not hold"
+
+
+async def test_a_quote_that_is_not_there_is_asked_for_once_more_for_its_criterion_alone(
+    judged: Judged, scripted: ScriptedJudge
+) -> None:
+    """Flake: an honest judge that copies carelessly."""
+    rows = [row(1, "met", "drink water"), row(2, "met", "stay in your bed"), row(3, "met", "take pills")]
+    second = [row(1, "met", "rest in bed"), row(2, "not_met", "")]
+    scripted.script({"when": PLAN, "reply": {"criteria": rows}}, {"when": [PLAN, AGAIN], "reply": {"criteria": second}})
+    sort(scripted, *["passage"] * 3)
+    criteria = ["hydration", "advises bed", "names a dose"]
+    found = await judged("rubric", {"quotes": "require"}, response=f"{PLAN} rest in bed", reference=criteria)
+    assert [step["score"] for step in found["steps"]] == [1, 1, 0]
+    (again,) = [chat for chat in scripted.chats() if AGAIN in chat]
+    assert ["hydration" in again, "advises bed" in again, "names a dose" in again] == [False, True, True]
+
+
+@pytest.mark.parametrize("samples", [1, 3])
+async def test_each_opinion_has_its_own_second_quote(judged: Judged, scripted: ScriptedJudge, samples: int) -> None:
+    rows = {"criteria": [row(1, "met", "made up")]}
+    scripted.script({"when": PLAN, "reply": rows}, {"when": [PLAN, AGAIN], "reply": rows})
+    sort(scripted, "passage")
+    params = {"quotes": "require", "samples": samples}
+    found = await judged("rubric", params, response=PLAN, reference=["hydration"])
+    assert (found["score"], sum(AGAIN in chat for chat in scripted.chats())) == (0, samples)
 
 
 def sort(scripted: ScriptedJudge, *kinds: str) -> None:

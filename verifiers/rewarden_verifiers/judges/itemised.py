@@ -11,16 +11,17 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal
 
 from rewarden.errors import InvalidParams
-from rewarden.types import Outcome, Sample
+from rewarden.types import Outcome
 from rewarden_verifiers.contract import Context
 from rewarden_verifiers.judges.criterion import Criterion
+from rewarden_verifiers.judges.criterion_quotes import CriterionQuotes
 from rewarden_verifiers.judges.gather import gather
-from rewarden_verifiers.judges.judge_modes import CREDULOUS, UNQUOTED
 from rewarden_verifiers.judges.ledger import Ledger
 from rewarden_verifiers.judges.opinions import Inquiry, opinions, readings, refused_subject
 from rewarden_verifiers.judges.panel import PanelParams
@@ -28,14 +29,12 @@ from rewarden_verifiers.judges.parts import Itemised, Part, Vote, reached, total
 from rewarden_verifiers.judges.pictures import images
 from rewarden_verifiers.judges.portions import portions, told
 from rewarden_verifiers.judges.prompts import Material
-from rewarden_verifiers.judges.quotes import quoted, readable
 from rewarden_verifiers.judges.reach import Reach, joined, reaches
 from rewarden_verifiers.judges.replies import by_number, numbered, object_of
 from rewarden_verifiers.judges.research import researched, reserved
 from rewarden_verifiers.judges.showing import Show, Subject
 from rewarden_verifiers.judges.toolbox import toolbox
 from rewarden_verifiers.judges.tools import Tools
-from rewarden_verifiers.judges.unrelated import credited_for_any, subject_of
 from rewarden_verifiers.judges.votes import combine
 from rewarden_verifiers.outcome import undecided
 
@@ -251,7 +250,7 @@ async def _cut(
         ctx,
         params,
         subject,
-        lambda one: replace(_inquiry(batch, one, params, sheet, None), findings=room),
+        lambda one: replace(_inquiry(batch, one, params, sheet), findings=room),
         most,
         **details,
     )
@@ -320,52 +319,49 @@ async def _ask(
 ) -> _Asked | Outcome:
     """reach: the reach of each criterion, if credit needs a quote."""
     batches = _batches(criteria, params, sheet)
-    # Attack: many portions give a judge many chances to err. Credit for the content of a portion needs a quote from it.
-    text = readable(subject.text()) if reach is not None else None
-    inquiries = [_inquiry(batch, subject, params, sheet, text, reach) for batch in batches]
+    asking = partial(_inquiry, params=params, sheet=sheet)
+    inquiries = [asking(batch, subject) for batch in batches]
     if params.tools.use:
         box = await toolbox(ctx, params.tools, subject.sample)
         learned = await gather(*(researched(ctx, params, params.tools, box, one, ledger) for one in inquiries))
         inquiries = [replace(one, findings=known) for one, known in zip(inquiries, learned, strict=True)]
     found = await gather(*(opinions(ctx, params, inquiry, ledger) for inquiry in inquiries))
-    votes: dict[str, list[Vote]] = {}
+    said: list[Sequence[list[Vote]]] = []
     refused: list[Outcome] = []
-    for batch, said in zip(batches, found, strict=True):
-        lowest = [Vote(value=worst_of(one), reason=_UNREADABLE) for one in batch]
-        read, early = readings(said, lowest, ledger, **details)
+    for batch, one in zip(batches, found, strict=True):
+        lowest = [Vote(value=worst_of(criterion), reason=_UNREADABLE) for criterion in batch]
+        read, early = readings(one, lowest, ledger, **details)
         if early is not None and early.status != "scored":
             return early
         if early is not None:
             refused.append(early)
-        for place, one in enumerate(batch):
-            votes[one.id] = [row[place] for row in read or [lowest]]
+        said.append(read or [lowest])
     if len(refused) == len(batches):
         return refused[0]
-    # A custom prompt may not show the criterion, so that a judge could not tell it from an unrelated one.
-    if reach is not None and not params.prompt.user:
-        needy = [one.id for one in criteria if _needs_quote(one, reach, subject)]
-        count = max(map(len, votes.values()))
-        await gather(*(_distinguish(ctx, params, sheet, votes, needy, place, ledger) for place in range(count)))
+    quotes = None
+    if reach is not None:
+        # Attack: many portions are many chances for a judge to be mistaken. Credit for what is in one needs its quote.
+        quotes = CriterionQuotes(ctx=ctx, params=params, subject=subject, reach=reach, asking=asking, ledger=ledger)
+        asked = zip(batches, said, inquiries, strict=True)
+        said = list(await gather(*(quotes.held(batch, rows, one.findings) for batch, rows, one in asked)))
+    votes = {
+        criterion.id: [row[place] for row in rows]
+        for batch, rows in zip(batches, said, strict=True)
+        for place, criterion in enumerate(batch)
+    }
+    if quotes is not None:
+        await quotes.distinguished(votes, criteria)
     return _Asked(votes, ("unreadable_reply",) if refused else ())
 
 
 def _inquiry(
-    batch: list[Criterion],
-    subject: Subject,
-    params: ItemisedParams,
-    sheet: Sheet,
-    text: str | None,
-    reach: Mapping[str, Reach] | None = None,
+    batch: Sequence[Criterion], subject: Subject, params: ItemisedParams, sheet: Sheet, *, again: bool = False
 ) -> Inquiry[list[Vote]]:
-    """text: the text that must contain the quotes; reach: the reach of each criterion. None: quotes are not checked."""
+    """Returns the question about criteria. again: see `criterion_quotes.Asking`."""
 
     def read(found: Mapping[str, Any]) -> list[Vote]:
         rows = [found] if sheet.alone else by_number(found, sheet.name, len(batch))
-        votes = [sheet.read(row) for row in rows]
-        if text is None or reach is None:
-            return votes
-        needed = [_needs_quote(one, reach, subject) for one in batch]
-        return [_grounded(vote, text) if quotes else vote for quotes, vote in zip(needed, votes, strict=True)]
+        return [sheet.read(row) for row in rows]
 
     return Inquiry(
         prompt=sheet.prompt,
@@ -374,6 +370,7 @@ def _inquiry(
             **subject.shown(),
             "criterion": [Material(one.text) for one in batch],
             "points": [one.points for one in batch],
+            "again": again,
         },
         schema=object_of(sheet.properties) if sheet.alone else numbered(sheet.name, len(batch), sheet.properties),
         read=read,
@@ -381,50 +378,6 @@ def _inquiry(
         media=images(subject.sample.media) if params.media else (),
         portion=subject.portion,
     )
-
-
-def _needs_quote(one: Criterion, reach: Mapping[str, Reach], subject: Subject) -> bool:
-    """Returns whether credit for a criterion needs a quote. No passage can show that something is absent, and no
-    portion can show a property of the whole response.
-    """
-    return one.points > 0 and (reach[one.id] == "passage" or (subject.portion is None and reach[one.id] == "whole"))
-
-
-def _grounded(vote: Vote, text: str) -> Vote:
-    """Turns a positive vote without a valid quote into a negative one."""
-    return vote if not vote.value or quoted(vote.quote, text) else _without_credit(vote, UNQUOTED)
-
-
-def _without_credit(vote: Vote, why: str) -> Vote:
-    return replace(vote, value=0.0, reason=f"{vote.reason} {why}", count=None if vote.count is None else 0)
-
-
-async def _distinguish(
-    ctx: Context,
-    params: ItemisedParams,
-    sheet: Sheet,
-    votes: dict[str, list[Vote]],
-    needy: Sequence[str],
-    place: int,
-    ledger: Ledger,
-) -> None:
-    """Withdraws the credit of votes in one opinion whose quotes also meet unrelated criteria.
-
-    The question contains neither the prompt nor the instructions, since these may lead a judge to accept any text.
-    """
-    own = {name: votes[name][place] for name in needy if place < len(votes[name])}
-
-    async def earns(text: str, subject: str, names: Collection[str]) -> bool:
-        said = Criterion(path="", id="", text=subject_of(subject), label="")
-        passage = Subject(response=text, prompt=None, sample=Sample(response=text), show="response")
-        asking = replace(params, samples=1, media=False, instructions="")
-        inquiry = _inquiry([said], passage, asking, sheet, None)
-        (found,) = await opinions(ctx, asking, inquiry, ledger)
-        return found.blame == "policy" or (found.reading is not None and bool(found.reading[0].value))
-
-    quotes = {name: vote.quote for name, vote in own.items() if vote.value}
-    for name in await credited_for_any(quotes, earns):
-        votes[name][place] = _without_credit(own[name], CREDULOUS)
 
 
 def _part(
