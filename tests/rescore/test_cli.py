@@ -199,6 +199,23 @@ def test_a_dump_of_verl_needs_no_option_and_the_summary_opens_with_the_disagreem
 
 
 @pytest.mark.needs_server
+def test_values_that_training_schedules_are_those_of_the_given_step(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recipe = desk.input.with_name("fading.yaml")
+    recipe.write_text(
+        "name: fading\nversion: '1'\nuses: {answer: math}\nrange: [0, 2]\n"
+        "schedule: {left: 1.0 - progress.fraction}\nscore: answer.score + schedule.left\n"
+    )
+    desk.write([{"response": "\\boxed{2}", "answer": "2"}, {"response": "\\boxed{3}", "answer": "2"}])
+    words = ("--use", str(recipe), "--workers", "1", "--force")
+    assert run(desk, *words) == 3
+    assert "reads progress.fraction in 'schedule.left'" in capsys.readouterr().out
+    assert run(desk, *words, "--step", "30", "--total-steps", "40") == 0
+    assert [row["score"] for row in desk.rows()] == [1.25, 0.25]
+
+
+@pytest.mark.needs_server
 def test_exit_status_tells_how_it_ended(desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:
     quick = ("--workers", "1", "-q", "--force")
     desk.write([{"response": "2"}, {"response": "3"}])

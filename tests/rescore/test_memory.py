@@ -19,7 +19,7 @@ class Swift(ToyClient):
     """Answers each sample, or each whole group, at once, and keeps nothing."""
 
     async def stream(
-        self, samples: AsyncIterator[Sample], use: Any = None, *, expect: Any = None
+        self, samples: AsyncIterator[Sample], use: Any = None, *, progress: Any = None, expect: Any = None
     ) -> AsyncIterator[Verdict]:  # type: ignore[override]
         held: list[tuple[int, Sample]] = []
         index = 0

@@ -58,7 +58,7 @@ class ToyClient:
         return [{"name": name, "group": VERIFIERS[name], "available": True}]
 
     async def stream(
-        self, samples: AsyncIterator[Sample], use: Any = None, *, expect: Any = None
+        self, samples: AsyncIterator[Sample], use: Any = None, *, progress: Any = None, expect: Any = None
     ) -> AsyncIterator[Verdict | Group]:
         self.expected = expect
         held: list[tuple[int, Sample]] = []

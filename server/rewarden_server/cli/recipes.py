@@ -14,10 +14,10 @@ from typing import Any
 from rewarden.commands.terminal import add_examples, say
 from rewarden.commands.use import read_json
 from rewarden.errors import InvalidRequest, RewardenError, SampleError
-from rewarden.types import Progress
 from rewarden_server.cli.coverage import add_filters, filtered, show_coverage
 from rewarden_server.cli.recipe_diff import diff
 from rewarden_server.cli.recipe_steps import explain
+from rewarden_server.cli.training import add_progress, progress_of
 from rewarden_verifiers.recipes.load import load_recipe, recipe_spec
 from rewarden_verifiers.recipes.weaknesses import weaknesses
 from rewarden_verifiers.registry import Registry
@@ -43,10 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     explain = parser.add_argument_group("explain")
     explain.add_argument("--sample", type=Path, metavar="FILE", help="samples, as JSON lines or a JSON list")
     explain.add_argument("--params", metavar="JSON", help="the recipe's parameters")
-    explain.add_argument("--step", type=int, metavar="N", help="the step of training, for scheduled values")
-    explain.add_argument(
-        "--total-steps", type=int, metavar="N", help="all steps of training, for values scheduled by its fraction"
-    )
+    add_progress(explain.add_argument)
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_filters(parser)
     add_examples(
@@ -75,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
         except InvalidRequest as error:
             say(f"rewarden recipes: {error}", file=sys.stderr)
             return 2
-        return explain(args.words[1], args.sample, params, _progress(args), as_json=args.json)
+        return explain(args.words[1], args.sample, params, progress_of(args), as_json=args.json)
     registry = Registry()
     if args.check is not None:
         return check_all(args.check, registry, as_json=args.json)
@@ -95,19 +92,13 @@ def _problem(args: argparse.Namespace) -> str | None:
         return "give two recipes: rewarden recipes diff A B"
     if words[:1] == [EXPLAIN] and (len(words) != 2 or args.sample is None):
         return "give a recipe and samples: rewarden recipes explain NAME --sample FILE"
-    if words[:1] != [EXPLAIN] and (args.sample or args.params or _progress(args) is not None):
+    if words[:1] != [EXPLAIN] and (args.sample or args.params or progress_of(args) is not None):
         return "--sample, --params, --step and --total-steps are for `rewarden recipes explain`"
     if words and args.check is not None:
         return "give either a NAME or --check FILE"
     if words[:1] not in ([DIFF], [EXPLAIN]) and len(words) > 1:
         return f"one NAME is shown at a time, not {len(words)}: rewarden recipes NAME; without a NAME, all are listed"
     return None
-
-
-def _progress(args: argparse.Namespace) -> Progress | None:
-    if args.step is None and args.total_steps is None:
-        return None
-    return Progress(step=args.step or 0, total_steps=args.total_steps)
 
 
 def check_all(files: list[str], registry: Registry, *, as_json: bool) -> int:

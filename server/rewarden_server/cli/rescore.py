@@ -20,6 +20,7 @@ from rewarden.wire.json import STATUSES, VERDICT_FIELDS
 from rewarden_server.cli.columns import add_baseline, add_columns, columns_of
 from rewarden_server.cli.engines import add_engines, check_engine, judging
 from rewarden_server.cli.numbers import positive, seconds
+from rewarden_server.cli.training import add_progress, progress_of
 from rewarden_server.cli.uses import add_uses, routing_of
 from rewarden_server.config import ConfigError
 from rewarden_server.studies.report.page import check_output, make_report
@@ -88,6 +89,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "the verifier: a name, a recipe's .yaml, JSON, or FILE.py:FUNCTION; with PATTERN=, only for data sources "
         "that match (repeatable)",
     )
+    add_progress(add)
 
     group = parser.add_argument_group("columns (if not given, they are guessed, and shown before the run starts)")
     add = group.add_argument
@@ -240,6 +242,7 @@ def read_options(args: argparse.Namespace) -> RescoreOptions:
         baseline_passes=args.baseline_passes,
         resume=args.resume,
         force=args.force,
+        progress=progress_of(args),
         **{name: value for name, value in limits.items() if value is not None},
     )
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from rewarden.errors import RewardenError
 from rewarden.routing import Routing
+from rewarden.types import Progress
 from rewarden.wire.json import VERDICT_FIELDS
 from rewarden_server.studies.rescore.baseline import PASSES
 
@@ -44,7 +45,7 @@ class RescoreOptions:
     from the rows' shape, "-": none. baseline_passes: their score from which a response passes. force: an output or an
     unfinished run that stands there may be replaced. checkpoint_s: between durable checkpoints. sort_mb: memory for
     sorting. window_rows, window_mb: rows that may be between the oldest unfinished one and the newest. group_rows: the
-    most rows of one group.
+    most rows of one group. progress: that of training, for scheduled values; the same for all rows.
     """
 
     input: Path | Sequence[Path]
@@ -68,6 +69,7 @@ class RescoreOptions:
     window_rows: int = 16_384
     window_mb: int = 128
     group_rows: int = 100_000
+    progress: Progress | None = None
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -86,4 +88,5 @@ class RescoreOptions:
             "--fields": list(self.fields),
             "--overwrite": self.overwrite,
             "--max-line-mb": self.line_mb,
+            **({} if self.progress is None else {"--step": asdict(self.progress)}),
         }

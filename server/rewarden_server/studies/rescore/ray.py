@@ -16,7 +16,7 @@ from typing import Any
 
 from rewarden.errors import Unavailable, WorkerError
 from rewarden.resume import samples_cancelled
-from rewarden.types import Batch, Group, Sample, Use, Verdict
+from rewarden.types import Batch, Group, Progress, Sample, Use, Verdict
 from rewarden.wire.json import dumps, error_from_json, header_to_json, loads, outcome_to_json, verdict_from_json
 from rewarden_server.config import Config
 from rewarden_server.engine import failures
@@ -141,10 +141,15 @@ class RayEngines:
             await asyncio.gather(*waiting, return_exceptions=True)
 
     async def stream(
-        self, samples: AsyncIterator[Sample], use: Use | None = None, *, expect: Mapping[str, str] | None = None
+        self,
+        samples: AsyncIterator[Sample],
+        use: Use | None = None,
+        *,
+        progress: Progress | None = None,
+        expect: Mapping[str, str] | None = None,
     ) -> AsyncGenerator[Verdict | Group, None]:
         """Like `AsyncClient.stream`, without groups' statistics. Raises Unavailable when the engines are lost."""
-        header = dumps(header_to_json(Batch(samples=(), use=use, expect=dict(expect or {}))))
+        header = dumps(header_to_json(Batch(samples=(), use=use, progress=progress, expect=dict(expect or {}))))
         pieces = Pieces()
         out: _Answers = asyncio.Queue()
         feeder = asyncio.create_task(_feed(pieces, samples, out))

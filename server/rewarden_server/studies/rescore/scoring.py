@@ -85,7 +85,9 @@ class Scoring:
         """Score what is left. Whatever is raised or cancels, what was done is kept for the next sitting."""
         checkpoints = asyncio.create_task(self._checkpoints())
         try:
-            stream = self.client.stream(self._samples(), self.maker.default_use, expect=self.expect or None)
+            stream = self.client.stream(
+                self._samples(), self.maker.default_use, progress=self.options.progress, expect=self.expect or None
+            )
             async with aclosing(stream) as items:
                 async for item in items:
                     if isinstance(item, Verdict):
@@ -148,7 +150,7 @@ class Scoring:
             for sample in samples:
                 yield sample
 
-        async with aclosing(self.client.stream(given())) as items:
+        async with aclosing(self.client.stream(given(), progress=self.options.progress)) as items:
             return [item async for item in items if isinstance(item, Verdict)]
 
     def _keep_early(self, place: int, sample: Sample) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from typing import Any, Protocol
 
-from rewarden.types import Group, Sample, Use, Verdict
+from rewarden.types import Group, Progress, Sample, Use, Verdict
 
 LOCAL = "local"
 """The target that is an engine in this process."""
@@ -25,7 +25,12 @@ class Target(Protocol):
         """`local`, `ray`, or a server's address."""
 
     def stream(
-        self, samples: AsyncIterator[Sample], use: Use | None = None, *, expect: Mapping[str, str] | None = None
+        self,
+        samples: AsyncIterator[Sample],
+        use: Use | None = None,
+        *,
+        progress: Progress | None = None,
+        expect: Mapping[str, str] | None = None,
     ) -> AsyncGenerator[Verdict | Group, None]:
         """As `AsyncClient.stream`."""
 
