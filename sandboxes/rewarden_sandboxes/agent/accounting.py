@@ -81,7 +81,7 @@ class Counters:
         return 0
 
     def begin_memory(self, memory: int, *, beside: int) -> None:
-        """Allow the next run this many bytes beyond what the slot holds now, and reset the peak.
+        """Allows the next run this many bytes beyond what the slot holds now, and resets the peak.
 
         beside: bytes that the slot itself will hold for the run, for its input and output.
         """
@@ -103,20 +103,20 @@ class Counters:
                 os.close(self._files.pop("peak"))  # this kernel cannot reset it, and no peak is better than a wrong one
 
     def make_room(self, size: int) -> None:
-        """Raise the limit for a frame of this many bytes, which is briefly held in several copies. The limit in force
+        """Raises the limit for a frame of this many bytes, which is briefly held in several copies. The limit in force
         is still that of the previous run, which may have been small.
         """
         if self._memory_limit and size > _NEAR:
             self._limit(self._memory_limit + 3 * size)
 
     def give_air(self) -> None:
-        """Allow the slot a little more memory so that the run can be ended now. At most once a run."""
+        """Allows the slot a little more memory so that the run can be ended now. At most once a run."""
         if self._memory_limit and not self._aired:
             self._aired = True
             self._limit(self._memory_limit + _AIR)
 
     def take_air(self) -> None:
-        """Lower the limit again once that memory is free, for a box that goes on after a process was killed."""
+        """Lowers the limit again once that memory is free, for a box that goes on after a process was killed."""
         if self._aired and self._number("usage") < self._memory_limit - _AIR - _NEAR:
             self._aired = False
             self._limit(self._memory_limit - _AIR)
@@ -391,7 +391,7 @@ class Clock:
         return cpu
 
     def share(self, rooms: Sequence[tuple[int, int]]) -> None:
-        """From now on, count only what the run's own tasks are seen to use, because the control group also counts
+        """From now on, counts only what the run's own tasks are seen to use, because the control group also counts
         something else that runs in the slot. rooms: as for `look`; empty once the run has ended. What a living run has
         used so far stays counted: a caller who compares two readings must not see the time run backwards.
         """
@@ -406,7 +406,7 @@ class Clock:
         self._last_cpu = self.cpu()
 
     def skip(self) -> None:
-        """Leave out the time since the last look, in which the run was stopped."""
+        """Leaves out the time since the last look, in which the run was stopped."""
         self._last, self._last_cpu = time.monotonic(), self.cpu()
 
     def unseen(self, usual: float) -> float:

@@ -164,7 +164,7 @@ def _after(shapes: Shapes, hint: str | None, arg: Any) -> Any:
 
 
 def main(code: bytes, request: bytes, channel: int, reply: int) -> int:
-    """Run the mode `call`. Returns exit code 0 exactly if a value is sent."""
+    """Runs the mode `call`. Returns exit code 0 if and only if a value is sent."""
     said = answer(code, tagged_codec.from_json(request))
     try:
         body = tagged_codec.to_json(said)

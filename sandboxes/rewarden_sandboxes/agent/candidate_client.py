@@ -53,14 +53,14 @@ class CandidateClient:
     # Questions.
 
     def fail(self, kind: str, message: str, who: str = "candidate") -> NoReturn:
-        """End the test with a fault, after which the run cannot pass."""
+        """Ends the test with a fault, after which the run cannot pass."""
         fault = Fault(kind, message[: candidate_room.MESSAGE_CHARS], who)
         self.faults += 1
         self.fault = self.fault or fault
         raise fault
 
     def greet(self) -> dict[str, str] | None:
-        """Wait until the candidate has loaded. Returns the error if it has not."""
+        """Waits until the candidate has loaded. Returns the error if it has not."""
         with self._lock:
             hello = self._receive()
         if hello.get("is") == "loaded":
@@ -81,11 +81,11 @@ class CandidateClient:
         return self._result(reply, of, name)
 
     def assign(self, of: int, name: str, value: Any) -> None:
-        """Set an attribute of an object."""
+        """Sets an attribute of an object."""
         self._result(self._ask("set", of, name=name, value=self._outward(value, of)), of, name)
 
     def operate(self, op: str, of: int, *args: Any) -> Any:
-        """Perform an operation, one of the few that tests may use. Raises StopIteration for `next` at the end."""
+        """Performs an operation, one of the few that tests may use. Raises StopIteration for `next` at the end."""
         reply = self._ask(op, of, args=[self._outward(arg, of) for arg in args])
         if op == "next" and reply.get("is") == "stop":
             raise StopIteration
@@ -94,7 +94,7 @@ class CandidateClient:
         return self._result(reply, of, None)
 
     def call(self, of: int, name: str | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call an object, or an attribute of it. The candidate's changes to the arguments are applied here."""
+        """Calls an object, or an attribute of it. Applies the candidate's changes to the arguments."""
         for module, watched, original in self._watched:
             if getattr(module, watched, None) is not original:
                 self.fail("unsupported", f"{module.__name__}.{watched} is replaced: {SHARED}", "tests")
@@ -169,7 +169,7 @@ class CandidateClient:
         self.fail("candidate_lost", "the candidate's process ended while the tests were running")
 
     def _called(self, request: dict[str, Any]) -> None:
-        """Call a function that a test has passed to the candidate, which sees only the return value."""
+        """Calls a function that a test has passed to the candidate, which sees only the return value."""
         with self._checked():
             function = self._callbacks[_index(request["number"])]
             args = [tagged_codec.decode(arg, self._inward) for arg in request["args"]]
@@ -365,7 +365,7 @@ def _exception(name: Any) -> type[BaseException]:
 
 
 def restore(old: Any, new: Any) -> None:
-    """Make a mutable value equal to another in place, and also its elements that are at the same position or key in
+    """Makes a mutable value equal to another in place, and also its elements that are at the same position or key in
     both. Raises BadFrame if the other has another type.
     """
     kind: Any = type(old)

@@ -50,7 +50,7 @@ PLAIN_MODULES = (
 
 
 def load(code: bytes, given: dict[str, Any] | None = None) -> types.ModuleType:
-    """Run the code as the module `solution`, with `given` in its namespace. Raises any exception of the code."""
+    """Runs the code as the module `solution`, with `given` in its namespace. Raises any exception of the code."""
     path = os.path.join(os.getcwd(), NAME + ".py")
     lines = code.decode("utf-8", "replace").splitlines(True)
     linecache.cache[path] = (len(code), None, lines, path)
@@ -92,12 +92,12 @@ class Server:
         self.thread = _thread.get_ident()
 
     def run(self) -> None:
-        """Answer questions until the other room closes the channel, which raises Lost."""
+        """Answers questions until the other room closes the channel, which raises Lost."""
         while True:
             self.reply(self.channel.receive())
 
     def reply(self, question: dict[str, Any]) -> None:
-        """Answer one question."""
+        """Answers one question."""
         number = question["id"]
         try:
             answer = self.answer(question)
@@ -241,7 +241,7 @@ class Server:
         return callback
 
     def ask(self, number: int, args: Any, kwargs: dict[str, Any]) -> Any:
-        """Call a function of the tests' room, and answer that room's questions until it returns."""
+        """Calls a function of the tests' room, and answers that room's questions until it returns."""
         if _thread.get_ident() != self.thread:
             raise RuntimeError("a function of the tests can be called from the main thread only")
         self.channel.send(
@@ -303,7 +303,7 @@ candidate's can be equal to everything."""
 
 
 def main(code: bytes, request: bytes, channel: int, reply: int) -> int:
-    """Run the mode `serve`. Reports whether the code loads, then answers questions until the other room is done."""
+    """Runs the mode `serve`. Reports whether the code loads, then answers questions until the other room is done."""
     to_tests = tagged_codec.Channel(channel)
     with contextlib.suppress(tagged_codec.Lost):
         try:

@@ -151,15 +151,15 @@ class _Code:
         self._parts: list[bytes] = []
 
     def put(self, op: int, true: int, false: int, value: int) -> None:
-        """Append an instruction."""
+        """Appends an instruction."""
         self._parts.append(struct.pack("HBBI", op, true, false, value))
 
     def argument(self, index: int) -> None:
-        """Load the low half of an argument of the call."""
+        """Loads the low half of an argument of the call."""
         self.put(_LD, 0, 0, 16 + 8 * index)
 
     def refuse(self, numbers: Iterable[tuple[object, object]]) -> bytes:
-        """Refuse these numbers with EPERM and allow the rest. Returns the whole filter."""
+        """Refuses these numbers with EPERM and allows the rest. Returns the whole filter."""
         for pair in numbers:
             refused = pair[self.column]
             if isinstance(refused, int):
@@ -257,14 +257,14 @@ class _Filter:
         self._place = ctypes.byref(self._program)
 
     def take(self) -> None:
-        """Install it for this process and its descendants. Raises OSError."""
+        """Installs it for this process and its descendants. Raises OSError."""
         if not self._program.length:
             raise OSError(errno.ENOSYS, "no system call filter for this architecture: " + MACHINE)
         check(LIBC.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
         check(LIBC.prctl(_PR_SET_SECCOMP, 2, self._place, 0, 0), "seccomp")
 
     def take_and_listen(self) -> int:
-        """Install it with a listener; no_new_privs must be set. Returns a descriptor that is readable while a call
+        """Installs it with a listener; no_new_privs must be set. Returns a descriptor that is readable while a call
         waits.
         """
         number = _WATCHED[MACHINE]["seccomp"]
@@ -284,7 +284,7 @@ _SET_FILTER, _NEW_LISTENER = 1, 8
 
 
 def lock_down(keep: int = 0) -> None:
-    """Permanently drop every capability but those of a mask, and install the last filter. Raises OSError.
+    """Permanently drops every capability but those of a mask, and installs the last filter. Raises OSError.
 
     With `no_new_privs` no executable can regain a capability, so the bounding set can stay: dropping it takes 41 more
     calls.

@@ -31,7 +31,7 @@ class Body:
         self.size = 0
 
     def add(self, data: bytes | memoryview) -> list[int]:
-        """Append bytes. Returns their place, [offset, length]."""
+        """Appends bytes. Returns their place, [offset, length]."""
         place = [self.size, len(data)]
         if data:
             self.parts.append(data)
@@ -74,7 +74,7 @@ def _range(body: bytes, place: Sequence[int]) -> slice:
 def receive(
     channel: socket.socket, announced: Callable[[int], None] = lambda size: None
 ) -> tuple[dict[str, Any], bytes]:
-    """Read the next frame from a blocking socket. Raises FrameError at its end. `announced` is called with the size of
+    """Reads the next frame from a blocking socket. Raises FrameError at its end. `announced` is called with the size of
     the body before the body is read.
     """
     head, size = PREFIX.unpack(_exactly(channel, PREFIX.size))
@@ -85,7 +85,7 @@ def receive(
 
 
 def send(channel: socket.socket, header: dict[str, Any], body: Body | None = None) -> None:
-    """Write a frame to a blocking socket."""
+    """Writes a frame to a blocking socket."""
     for part in pack(header, body):
         channel.sendall(part)
 

@@ -26,7 +26,7 @@ _ON_FAULT = 1
 
 
 def own() -> None:
-    """Give each mapping an anonymous page. Mappings that cannot be changed stay as they are."""
+    """Gives each mapping an anonymous page. Mappings that cannot be changed stay as they are."""
     LIBC.mprotect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
     for name, low, high, allowed in list(_read_only()):
         if name.startswith(_USED_BY_ALL) and LIBC.mprotect(low, high - low, allowed | _WRITE) == 0:
@@ -36,7 +36,7 @@ def own() -> None:
 
 
 def keep() -> None:
-    """Lock the files that this process has mapped in memory, the interpreter and the C library first, up to the limit
+    """Locks the files that this process has mapped in memory, the interpreter and the C library first, up to the limit
     of locked memory (8 MiB by default, which covers nearly all of it). Called in the supervisor, because children do
     not inherit locks. Unused pages are not read in, because the kernel counts resident ones when it picks the largest
     process to kill.

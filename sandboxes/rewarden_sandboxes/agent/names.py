@@ -144,7 +144,7 @@ class Names(dict):  # type: ignore[type-arg]
 
 
 def install(names: Names, modules: Iterable[str]) -> None:
-    """Install proxies under the names by which test code imports the candidate, with the parents of dotted names."""
+    """Installs proxies under the names by which test code imports the candidate, with the parents of dotted names."""
     for name in modules:
         parts = name.split(".")
         for end in range(1, len(parts) + 1):

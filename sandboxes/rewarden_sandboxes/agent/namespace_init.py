@@ -27,7 +27,7 @@ _STACK, _STACKS = 16 * 1024, 16
 
 
 def main(channel: socket.socket, *, alone: bool) -> None:
-    """Serve until the supervisor is gone. Never returns. `alone`: there are no namespaces on this machine."""
+    """Serves until the supervisor is gone. Never returns. `alone`: there are no namespaces on this machine."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # inherited by the inits, so the kernel reaps orphans
     uid, gid = os.getuid(), os.getgid()
     trouble = ""
@@ -80,7 +80,7 @@ def main(channel: socket.socket, *, alone: bool) -> None:
 
 
 def _hide() -> None:
-    """Mount over /sys, which describes the machine, and /run, which held the slot's socket."""
+    """Mounts over /sys, which describes the machine, and /run, which held the slot's socket."""
     for hidden in (b"/sys", b"/run"):
         if os.path.isdir(hidden):
             flags = room.NOSUID | room.NODEV | room.NOEXEC | room.READ_ONLY
@@ -99,7 +99,7 @@ class _Inits:
         self._made = 0
 
     def make(self) -> int:
-        """Make an init. Returns the pid of this child of the supervisor. Raises OSError."""
+        """Makes an init. Returns the pid of this child of the supervisor. Raises OSError."""
         base = ctypes.addressof(self._stacks) & ~15
         self._made += 1
         return check(LIBC.clone(self._pause, base + _STACK * (1 + self._made % _STACKS), _INIT, None), "clone")

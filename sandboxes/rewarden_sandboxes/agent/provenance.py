@@ -48,7 +48,7 @@ class Provenance:
         self._recent: deque[tuple[Any, int]] = deque(maxlen=_RECENT)
 
     def read(self, source: bytes) -> None:
-        """Note whether this test code compares element by element, or in loops over results: with an empty result it
+        """Notes whether this test code compares element by element, or in loops over results: with an empty result it
         compares nothing. From here on the functions that it pairs and compares with are watched: `zip` of this object,
         and numpy's functions.
         """
@@ -77,7 +77,7 @@ class Provenance:
                     self._watch(module, names)
 
     def returned(self, result: Any, number: int | None, *, changed: bool, made: bool) -> None:
-        """Note the end of a call. number: the number of the object that it returned, if that is of a class of the
+        """Notes the end of a call. number: the number of the object that it returned, if that is of a class of the
         candidate's. changed: it changed an argument. made: it called a class.
         """
         self._calls += 1
@@ -92,12 +92,12 @@ class Provenance:
         self._recent.append((result if size <= _LARGEST else None, self._calls))
 
     def used(self, number: int) -> None:
-        """Note a use in which an object can lie: its truth value, length, `str`, or an attribute."""
+        """Notes a use in which an object can lie: its truth value, length, `str`, or an attribute."""
         if number in self._objects:
             self._note(self._objects[number], 0)
 
     def named(self, name: str) -> None:
-        """Note that the test code took a name from the candidate that is not its entry point."""
+        """Notes that the test code took a name from the candidate that is not its entry point."""
         self._note(NAMES, name[:LONGEST])
 
     def told(self) -> dict[str, list[Any]]:
@@ -150,7 +150,7 @@ class Provenance:
                 setattr(found, name, self._comparing(getattr(found, name)))
 
     def _comparing(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Wrap a comparison of numpy's. Attack: return one number, which numpy broadcasts to every expected one."""
+        """Wraps one of numpy's comparisons. Attack: return one number, which numpy broadcasts to every expected one."""
 
         @functools.wraps(function)
         def compare(*args: Any, **kwargs: Any) -> Any:

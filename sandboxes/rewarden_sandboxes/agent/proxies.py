@@ -20,7 +20,7 @@ class Client(Protocol):
         """Returns the value of an attribute."""
 
     def assign(self, of: int, name: str, value: Any) -> None:
-        """Set an attribute."""
+        """Sets an attribute."""
 
     def operate(self, op: str, of: int, *args: Any) -> Any:
         """Returns the result of an operator."""
@@ -29,7 +29,7 @@ class Client(Protocol):
         """Returns the result of a call."""
 
     def fail(self, kind: str, message: str, who: str = "candidate") -> NoReturn:
-        """End the test."""
+        """Ends the test."""
 
 
 class Proxy:
@@ -91,7 +91,7 @@ class CoroutineProxy(Proxy):
     __slots__ = ()
 
     def send(self, value: Any) -> NoReturn:
-        """Run it in the other room."""
+        """Runs it in the other room."""
         client: Client = object.__getattribute__(self, "_Proxy__client")
         raise StopIteration(client.operate("await", number_of(self)))
 
@@ -99,11 +99,11 @@ class CoroutineProxy(Proxy):
         self.send(None)  # event loops call this if it exists
 
     def throw(self, *fault: Any) -> NoReturn:
-        """Raise the exception: no code of the coroutine runs here that could catch it."""
+        """Raises the exception: no code of the coroutine runs here that could catch it."""
         raise fault[-1] if isinstance(fault[-1], BaseException) else fault[0]
 
     def close(self) -> None:
-        """Do nothing: no code of the coroutine runs here."""
+        """Does nothing: no code of the coroutine runs here."""
 
 
 def is_proxy(value: Any) -> bool:

@@ -43,7 +43,7 @@ class Report:
         self._output = {name: room.text(name) for name in ("stdout", "stderr", "reply")}
 
     def say(self, status: str, **details: Any) -> None:
-        """Set the status and its details."""
+        """Sets the status and its details."""
         self.said.update(details, status=status)
 
     @property
@@ -57,24 +57,24 @@ class Report:
         return (self.said["exit_code"], self.said["signal"], *self._output.values(), *sorted(self.files.items()))
 
     def starve(self, message: str) -> None:
-        """Note that the host had no CPU for the run: its time means nothing, its output stands."""
+        """Notes that the host had no CPU for the run: its time means nothing, its output stands."""
         self.say("internal_error", message=message)
         if "starved" not in self.flags:
             self.flags.append("starved")
 
     def over(self, limit: str) -> None:
-        """Note that the time limit was certainly exceeded."""
+        """Notes that the time limit was certainly exceeded."""
         self.said.update(status="time_limit", limit=limit, exit_code=None, signal=None)
 
     def gather(self) -> None:
-        """Read the collected files into memory, and close their descriptor."""
+        """Reads the collected files into memory, and closes their descriptor."""
         if self.kept >= 0:
             index = snapshot.index(self.kept)
             self.files = {path: os.pread(self.kept, size, start) for path, _, start, size in index}
             self.close()
 
     def close(self) -> None:
-        """Close the descriptor of the collected files."""
+        """Closes the descriptor of the collected files."""
         if self.kept >= 0:
             os.close(self.kept)
             self.kept = -1
@@ -142,7 +142,7 @@ def _judge(report: Report, room: Room, run: Run, *, out_of_memory: bool) -> None
 
 
 def tell_end(report: Report, room: Room) -> None:
-    """Report the end of a room that was within its time and memory."""
+    """Reports the end of a room that was within its time and memory."""
     if room.cause == "output_bytes":
         report.say("output_limit", limit="output_bytes")
     elif room.full:

@@ -78,7 +78,7 @@ class Files:
 
 
 def live(files: Files, uid: int, gid: int, start: Start, build: Build, *, alone: bool = False) -> None:
-    """Run a program, from the first moment of its process to the last. Never returns.
+    """Runs a program, from the first moment of its process to the last. Never returns.
 
     `alone`: there are no namespaces, and the slot serves only this run.
     """
@@ -114,7 +114,7 @@ def live(files: Files, uid: int, gid: int, start: Start, build: Build, *, alone:
 
 
 def enter(init: int) -> None:
-    """Make the next cloned process start in this init's pid namespace. Raises OSError."""
+    """Makes the next cloned process start in this init's pid namespace. Raises OSError."""
     namespace = os.open(f"/proc/{init}/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
     try:
         check(LIBC.setns(namespace, NEW_PID), "setns")
@@ -123,7 +123,7 @@ def enter(init: int) -> None:
 
 
 def enter_root(namespace: int) -> None:
-    """Make the root of a mount namespace, which can be our own, the root of this process. Raises OSError."""
+    """Makes the root of a mount namespace, which can be our own, the root of this process. Raises OSError."""
     check(LIBC.setns(namespace, NEW_MOUNT), "setns")
 
 
@@ -154,8 +154,8 @@ def unshare(flags: int) -> None:
 
 
 def own_namespace(uid: int, gid: int, own: int | None = None) -> None:
-    """Map our user and group, and no other, into the user namespace that was just made. `own`: this process's folder in
-    /proc, open, if /proc itself belongs to another pid namespace.
+    """Maps our user and group, and no other, into the user namespace that was just made. `own`: this process's folder
+    in /proc, open, if /proc itself belongs to another pid namespace.
     """
     base = "" if own is not None else "/proc/self/"
     _write(base + "setgroups", "deny", own)
@@ -164,7 +164,7 @@ def own_namespace(uid: int, gid: int, own: int | None = None) -> None:
 
 
 def _mounts(header: dict[str, Any]) -> None:
-    """Mount fresh file systems over everything that an earlier run could write to.
+    """Mounts fresh file systems over everything that an earlier run could write to.
 
     One file system, bounded in bytes and inodes, holds /tmp and /dev/shm.
     """
@@ -184,7 +184,7 @@ def _mounts(header: dict[str, Any]) -> None:
 
 
 def open_network() -> None:
-    """Bring up the loopback interface, the only one of a new network namespace. Raises OSError."""
+    """Brings up the loopback interface, the only one of a new network namespace. Raises OSError."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         fcntl.ioctl(any_socket, _SET_FLAGS, struct.pack("16sH22x", b"lo", _UP))
     for name, value in _NETWORK.items():
@@ -211,7 +211,7 @@ def _write(path: str, text: str, folder: int | None = None) -> None:
 def _become(
     files: Files, status: socket.socket, header: dict[str, Any], blobs: bytes, start: Start, *, alone: bool
 ) -> None:
-    """Become the program. Raises any error that comes before it starts."""
+    """Becomes the program. Raises any error that comes before it starts."""
     if alone:  # program and partner share a user and a namespace: neither may open the other's memory
         LIBC.prctl(SET_DUMPABLE, 0, 0, 0, 0)
     os.setsid()
@@ -251,7 +251,7 @@ def _become(
 
 
 def _hear_signals(*, python: bool) -> None:
-    """Reset signal handling to what a shell's children have. The agent ignores some signals, and inherits those that
+    """Resets signal handling to what a shell's children have. The agent ignores some signals, and inherits those that
     the host was started to ignore, as by `nohup` or in the background.
     """
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGPIPE):
@@ -262,7 +262,7 @@ def _hear_signals(*, python: bool) -> None:
 
 
 def _begin_in(header: dict[str, Any], blobs: bytes) -> None:
-    """Enter the working folder of a program in a box, and write its files there."""
+    """Enters the working folder of a program in a box, and writes its files there."""
     try:
         os.chdir(header["cwd"])
         _write_files(header, blobs)
@@ -271,13 +271,13 @@ def _begin_in(header: dict[str, Any], blobs: bytes) -> None:
 
 
 def _refuse(error: OSError, name: str) -> None:
-    """Exit with the status of a shell that cannot run a program."""
+    """Exits with the status of a shell that cannot run a program."""
     os.write(2, f"{error.strerror}: {name}\n".encode("utf-8", "surrogateescape"))
     os._exit(127 if error.errno == errno.ENOENT else 126)
 
 
 def _lock(status: socket.socket, header: dict[str, Any]) -> None:
-    """Install the filters, and hand the supervisor the descriptor that tells of calls for a network."""
+    """Installs the filters, and hands the supervisor the descriptor that reports requests for a network."""
     if header["network"]:
         lock_down()
         return
@@ -321,7 +321,7 @@ def _write_all(number: int, data: bytes) -> None:
 
 
 def _descriptors(files: Files) -> None:
-    """Leave open 0 to 2, 3 (the channel), 4 (the reply), and the status until it is closed, by us or by exec."""
+    """Leaves open 0 to 2, 3 (the channel), 4 (the reply), and the status until it is closed, by us or by exec."""
     wanted = [files.stdin, files.stdout, files.stderr, files.channel, files.reply]
     moved = [fcntl.fcntl(number, fcntl.F_DUPFD, 64) if number >= 0 else -1 for number in wanted]
     for place, number in enumerate(moved):

@@ -97,7 +97,7 @@ class Room:
         self._reply_size = 0
 
     def take(self, name: str, data: bytes) -> None:
-        """Keep output up to its limit; anything beyond that ends the run."""
+        """Keeps output up to its limit; anything beyond that ends the run."""
         most = self.limits["output_bytes"]
         held = self._reply_size if name == "reply" else self.size
         if held + len(data) > most:
@@ -110,7 +110,7 @@ class Room:
             self.size += len(data)
 
     def keep_tail(self, name: str, data: bytes, most: int) -> None:
-        """Keep only the last bytes of the output."""
+        """Keeps only the last bytes of the output."""
         self._output[name] = [(self.text(name) + data)[-most:]]
 
     def text(self, name: str) -> bytes:
@@ -118,14 +118,14 @@ class Room:
         return b"".join(self._output.get(name, ()))
 
     def end(self) -> None:
-        """Kill every process in the room, and reap them."""
+        """Kills every process in the room, and reaps them."""
         if not self.ended:
             self._killed = True
             _kill(self.init or self.pid)
             self.reap()
 
     def reap(self) -> None:
-        """Wait for the program, which has exited or is about to, and end the room with it."""
+        """Waits for the program, which has exited or is about to, and ends the room with it."""
         # The program first: init cannot be reaped before every other process of its namespace.
         _, status, usage = os.wait4(self.pid, 0)
         self.used = usage.ru_utime + usage.ru_stime
@@ -145,13 +145,13 @@ class Room:
         return os.WEXITSTATUS(self.status)
 
     def drain(self) -> None:
-        """Read what is left in the pipes. Every writer is dead, so this ends."""
+        """Reads the rest of the pipes. Every writer is dead, so this ends."""
         for name, number in self.pipes.items():
             while data := read(number):
                 self.take(name, data)
 
     def hear(self) -> None:
-        """Read what the room's process reported before it became the program."""
+        """Reads what the room's process reported before it became the program."""
         while True:
             try:
                 message, numbers, _, _ = socket.recv_fds(self.channel, 4096, 1)
@@ -170,7 +170,7 @@ class Room:
                 self.full = message[:1] == b"D"
 
     def hear_last_words(self) -> None:
-        """Read the last of those reports, and collect the files to keep."""
+        """Reads the last of those reports, and collects the files to keep."""
         self.hear()
         if self._folder >= 0 and self.status is not None:
             self._keep(self._folder)
@@ -189,7 +189,7 @@ class Room:
             self.full = is_full(error)
 
     def close(self) -> None:
-        """Close its descriptors."""
+        """Closes its descriptors."""
         for number in (*self.pipes.values(), self.watch, self.listener, self._folder):
             if number >= 0:
                 os.close(number)
@@ -267,7 +267,7 @@ class Run:
         return killed
 
     def open(self, parts: Sequence[Part], join: str, body: bytes) -> None:
-        """Start the program of every room. Raises Broken."""
+        """Starts the program of every room. Raises Broken."""
         joined = _join(join)
         try:
             for part, ends in zip(parts, joined, strict=False):
@@ -280,7 +280,7 @@ class Run:
         self.clock = Clock(self._counters)
 
     def open_fed(self, part: Part, body: bytes) -> int:
-        """Start one room's program with a pipe as its stdin. Returns the pipe's writing end, which does not block and
+        """Starts one room's program with a pipe as its stdin. Returns the pipe's writing end, which does not block and
         is the caller's to close. Raises Broken.
         """
         far, near = os.pipe()
@@ -296,8 +296,8 @@ class Run:
         return near
 
     def watch(self, host: socket.socket, heed: Callable[[], None], resting: Callable[[bool], None], ends: Ends) -> None:
-        """Watch until every room has ended or one of them must; then kill and drain them all. `heed`: called when the
-        host sends something; `resting`: called when the program becomes idle and when it stops being so.
+        """Watches until every room has ended or one of them must; then kills and drains them all. `heed`: called when
+        the host sends something; `resting`: called when the program becomes idle and when it stops being so.
         """
         poll = select.poll()
         owner: dict[int, tuple[Room, str]] = {}
@@ -373,7 +373,7 @@ class Run:
         return (cpu - partner, partner)
 
     def _look(self) -> None:
-        """Check every limit."""
+        """Checks every limit."""
         cpu = self.clock.tick([(room.pid, room.init) for room in self.rooms if not room.ended])
         first = self.rooms[0]
         wall_s = first.limits["wall_s"]
@@ -423,7 +423,7 @@ def open_room(
     body: bytes,
     inside: int | None = None,
 ) -> Room:
-    """Start a program. `told`: its plan; `ends`: descriptors passed to it, by letter; `inside`: the init whose
+    """Starts a program. `told`: its plan; `ends`: descriptors passed to it, by letter; `inside`: the init whose
     namespace it joins, if that one outlives it. Raises Broken.
     """
     sent: dict[str, int] = dict(ends)

@@ -34,7 +34,7 @@ class Session:
         self._next_look = 0.0
 
     def serve(self, host: socket.socket) -> None:
-        """Serve until the program has exited and the host has all its output. Afterwards the room is dead.
+        """Serves until the program has exited and the host has all its output. Afterwards the room is dead.
 
         An exception of `heard` ends it earlier.
         """
@@ -59,7 +59,7 @@ class Session:
                 self._look()
 
     def close(self) -> None:
-        """Close the program's stdin."""
+        """Closes the program's stdin."""
         self._inlet.close()
 
     def _poll(self, host: socket.socket) -> set[int]:
@@ -104,7 +104,7 @@ class Session:
     # --- checks ----------------------------------------------------------------------------------------------------
 
     def _look(self) -> None:
-        """Measure the room's usage, and check its memory limit."""
+        """Measures the room's usage, and checks its memory limit."""
         clock, room = self._run.clock, self._room
         clock.tick([(room.pid, room.init)])
         if self._run.out_of_memory:
@@ -116,5 +116,5 @@ class Session:
         self._inlet.drop()
 
     def _soon(self) -> None:
-        """Schedule the next check soon, because there is traffic."""
+        """Schedules the next check soon, because there is traffic."""
         self._next_look = min(self._next_look, time.monotonic() + _LOOK_S)

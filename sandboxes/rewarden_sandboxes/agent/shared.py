@@ -105,7 +105,7 @@ class Names(dict):  # type: ignore[type-arg]
 
 
 def judge(code: bytes, options: dict[str, Any]) -> dict[str, Any]:
-    """Run test code beside the candidate. Returns how it ended."""
+    """Runs test code beside the candidate. Returns how it ended."""
     tests = options["tests"].encode("utf-8")
     path = tests_room.place(options)
     try:
@@ -137,7 +137,7 @@ def judge(code: bytes, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def main(code: bytes, request: bytes, channel: int, reply: int) -> int:
-    """Run the mode `shared`. Returns 0 exactly if the tests passed; the report carries the request's nonce."""
+    """Runs the mode `shared`. Returns 0 if and only if the tests passed; the report carries the request's nonce."""
     options = json.loads(request)
     nonce = options.pop("nonce")
     del request

@@ -19,8 +19,8 @@ _FOLDERS = 256
 
 
 def take(folder: int, paths: Sequence[str], most: int) -> int:
-    """Copy the regular files below an open folder, or only those named, into a memory file; `name/` names a folder with
-    all its content. Returns the descriptor. Raises OSError.
+    """Copies the regular files below an open folder, or only those named, into a memory file; `name/` names a folder
+    with all its content. Returns the descriptor. Raises OSError.
 
     The room must be dead: its files were made by hostile code, which must not swap a file for a link during the copy.
     Links, devices and pipes are skipped, and no link is followed. `most`: the most bytes of all files together.
@@ -88,7 +88,7 @@ def index(number: int) -> list[tuple[str, int, int, int]]:
 
 
 def unpack(number: int) -> None:
-    """Write the files of a memory file that `take` made into the current folder. Raises OSError."""
+    """Writes the files of a memory file that `take` made into the current folder. Raises OSError."""
     for path, mode, offset, length in index(number):
         folder = os.path.dirname(path)
         if folder:

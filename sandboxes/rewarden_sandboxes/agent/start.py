@@ -16,7 +16,7 @@ from rewarden_sandboxes.agent.zygotes import Zygotes
 
 
 def main(host: socket.socket) -> None:
-    """Receive hello and the counters, then serve until the host is gone. Called by the boot code."""
+    """Receives hello and the counters, then serves until the host is gone. Called by the boot code."""
     os.umask(0o022)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     null = os.open("/dev/null", os.O_RDWR)

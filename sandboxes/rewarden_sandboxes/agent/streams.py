@@ -39,7 +39,7 @@ class Inlet:
         return bool(self._pending) and self.number >= 0
 
     def feed(self, data: bytes) -> None:
-        """Write more, now or when there is room. Raises FrameError for more than the window allows."""
+        """Writes more, now or when there is room. Raises FrameError for more than the window allows."""
         if len(self._pending) + len(data) > WINDOW:
             raise FrameError("the host sent more than the window allows")
         self._pending += data
@@ -49,13 +49,13 @@ class Inlet:
             self.write()
 
     def finish(self) -> None:
-        """Close the pipe once everything has been written."""
+        """Closes the pipe once everything has been written."""
         self._ending = True
         if not self._pending:
             self.close()
 
     def write(self) -> None:
-        """Write as much as there is room for."""
+        """Writes as much as there is room for."""
         if not self._pending or self.number < 0:  # another event of the same poll may have emptied it
             return
         try:
@@ -71,14 +71,14 @@ class Inlet:
             self.close()
 
     def drop(self) -> None:
-        """Discard what waits and all that follows: nobody reads it any more."""
+        """Discards the queued bytes and everything that follows, because nobody reads it any more."""
         self._deaf = True
         if self._pending:
             self._taken(len(self._pending))
             self._pending.clear()
 
     def close(self) -> None:
-        """Close the pipe, unless it is closed."""
+        """Closes the pipe, unless it is closed."""
         self.drop()
         if self.number >= 0:
             os.close(self.number)
@@ -95,7 +95,9 @@ class Outlet:
         self._about = about
 
     def pass_on(self, number: int, most: int = _PART, **about: Any) -> bytes | None:
-        """Pass on what a pipe holds, and return it: empty at its end, None if there is nothing yet or no room."""
+        """Passes on the content of a pipe, and returns it: empty at its end, None if there is nothing yet or no
+        room.
+        """
         most = min(self.credit, most, _PART)
         data = read(number, most) if most > 0 else None
         if data:

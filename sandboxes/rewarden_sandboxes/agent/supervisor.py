@@ -67,7 +67,7 @@ class Supervisor:
         )
 
     def serve(self) -> None:
-        """Handle jobs until the host disconnects. Raises Gone."""
+        """Handles jobs until the host disconnects. Raises Gone."""
         while True:
             try:
                 header, body = receive(self._host, self._counters.make_room)
@@ -110,7 +110,7 @@ class Supervisor:
                 os.close(number)
 
     def _compile(self, job: dict[str, Any], body: bytes) -> None:
-        """Compile, and send the host what is then in the working folder. Nothing else outlives the room."""
+        """Compiles, and sends the host the resulting content of the working folder. Nothing else outlives the room."""
         command = {**job["program"], "python": False, "mode": "script", "tier": "bare", "args": []}
         command |= {"env": {"SOURCE_DATE_EPOCH": str(_COMPILED_AT)}, "modified": _COMPILED_AT}
         case = {"limits": job["limits"], "files": {}, "stdin": [0, 0], "request": [0, 0], "args": []}
@@ -167,7 +167,7 @@ class Supervisor:
                 raise Gone from None
 
     def _certain(self, parts: Sequence[Part], job: dict[str, Any], body: bytes) -> list[list[Report]]:
-        """Run a case until its outcome is certain. Returns the reports of every run; the last ones are the outcome.
+        """Runs a case until its outcome is certain. Returns the reports of every run; the last ones are the outcome.
 
         A program that ended by itself between the soft and the hard limit of CPU time may have been slowed by the host,
         so it is run again: two of at most three runs must agree that it is over its limit, or within. Three runs that
@@ -223,7 +223,7 @@ class Supervisor:
     # --- the host --------------------------------------------------------------------------------------------------
 
     def _heed(self) -> None:
-        """Handle a message in the middle of a job: a cancellation, or the host has disconnected."""
+        """Handles a message in the middle of a job: a cancellation, or a disconnection of the host."""
         self._heard()
         raise Gone
 

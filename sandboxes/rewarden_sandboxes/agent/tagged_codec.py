@@ -480,7 +480,7 @@ class Channel:
         self._ahead = bytearray()
 
     def send(self, message: dict[str, Any]) -> None:
-        """Send one object. Raises Uncrossable if it is too long, before anything is sent, and Lost if the channel is
+        """Sends one object. Raises Uncrossable if it is too long, before anything is sent, and Lost if the channel is
         closed.
         """
         body = to_json(message)
@@ -492,7 +492,7 @@ class Channel:
             raise Lost from None
 
     def receive(self) -> dict[str, Any]:
-        """Receive the next object. Raises Lost at the end of the stream, BadFrame for anything but a frame."""
+        """Receives the next object. Raises Lost at the end of the stream, BadFrame for anything but a frame."""
         size = int.from_bytes(self._take(4), "big")
         if size > MAX_BYTES:
             raise BadFrame("a frame longer than the limit")

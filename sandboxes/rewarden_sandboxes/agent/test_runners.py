@@ -28,7 +28,7 @@ class Outcomes:
         self._faults = 0
 
     def note(self, test: str, outcome: str, why: BaseException | None = None) -> None:
-        """Note the end of a test or of a part of it: the first outcome other than a pass stays. A test in which the
+        """Notes the end of a test or of a part of it: the first outcome other than a pass stays. A test in which the
         client had a fault has failed, even if the test caught the exception.
         """
         if self.client is not None and self.client.faults > self._faults:
@@ -52,7 +52,7 @@ def leaves(fault: SystemExit, source: Source) -> bool:
 
 
 def run_assert(source: Source, given: dict[str, Any], entry: Callable[[], Any] | None, *, shared: bool = False) -> None:
-    """Run test code from top to bottom, as `__main__`; then its `check`, if it has one and there is an entry point.
+    """Runs test code from top to bottom, as `__main__`; then its `check`, if it has one and there is an entry point.
     `shared`: the candidate is in this process.
     """
     module = types.ModuleType("__main__")
@@ -75,7 +75,7 @@ def run_assert(source: Source, given: dict[str, Any], entry: Callable[[], Any] |
 def run_file(
     source: Source, given: dict[str, Any], expect: list[str], client: CandidateClient | None = None
 ) -> Outcomes:
-    """Run a test file with pytest, or if that is not installed, with a collector for unittest cases and functions."""
+    """Runs a test file with pytest, or if that is not installed, with a collector for unittest cases and functions."""
     name = os.path.basename(source.path)[: -len(".py")]
     sys.meta_path.insert(0, _Importer(name, source, given))
     found = Outcomes(client)
@@ -118,7 +118,7 @@ class _Importer:
 
 
 def _bound_diffs() -> None:
-    """Keep difflib from comparing two long values line by line. Attack: two values for which its cubic time exhausts
+    """Keeps difflib from comparing two long values line by line. Attack: two values for which its cubic time exhausts
     the tests' room.
     """
     import difflib
@@ -185,7 +185,7 @@ def _pytest(pytest: Any, path: str, expect: list[str], found: Outcomes) -> Outco
 
 
 def _collect(name: str, expect: list[str], found: Outcomes) -> Outcomes:
-    """Run TestCase classes, test functions and methods of Test classes, in a Python without pytest."""
+    """Runs TestCase classes, test functions and methods of Test classes, in a Python without pytest."""
     import unittest
 
     class Result(unittest.TestResult):

@@ -94,7 +94,7 @@ def judge_file(found: Outcomes, expect: list[str], source: Source, client: Candi
 
 
 def write(descriptor: int, said: dict[str, Any]) -> None:
-    """Write a report."""
+    """Writes a report."""
     rest = memoryview(json.dumps(said).encode("ascii"))
     while descriptor >= 0 and rest:
         rest = rest[os.write(descriptor, rest) :]
@@ -119,7 +119,7 @@ def run(
     entry: Callable[[], Any] | None,
     client: CandidateClient | None = None,
 ) -> dict[str, Any]:
-    """Run test code of either kind. Returns how it ended."""
+    """Runs test code of either kind. Returns how it ended."""
     if options["kind"] == "assert":
         try:
             run_assert(source, given, entry, shared=client is None)
@@ -134,7 +134,7 @@ def run(
 
 
 def judge(code: bytes, options: dict[str, Any], client: CandidateClient) -> dict[str, Any]:
-    """Run test code against the other room. Returns the report."""
+    """Runs test code against the other room. Returns the report."""
     path = place(options)
     try:
         source = Source(code, path)
@@ -162,8 +162,8 @@ def judge(code: bytes, options: dict[str, Any], client: CandidateClient) -> dict
 
 
 def main(code: bytes, request: bytes, channel: int, reply: int) -> int:
-    """Run the mode `tests`. Returns exit code 0 exactly if the tests passed; the report carries the request's nonce, so
-    that nothing else written to `reply` can pass for it.
+    """Runs the mode `tests`. Returns exit code 0 if and only if the tests passed; the report carries the request's
+    nonce, so that nothing else written to `reply` can pass for it.
     """
     options = json.loads(request)
     nonce = options.pop("nonce")

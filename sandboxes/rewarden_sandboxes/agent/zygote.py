@@ -51,13 +51,13 @@ _EVERYDAY = (
 
 
 def import_everyday() -> None:
-    """Import the modules that every tier has."""
+    """Imports the modules that every tier has."""
     for name in _EVERYDAY:
         __import__(name)
 
 
 def main(channel: socket.socket, uid: int, gid: int, tier: str) -> None:
-    """Serve until the supervisor is gone. Never returns. Programs inherit the supervisor's environment."""
+    """Serves until the supervisor is gone. Never returns. Programs inherit the supervisor's environment."""
     missing = [name for name in TIERS[tier] if not _import(name)]
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     gc.collect()
@@ -104,7 +104,7 @@ def _import(name: str) -> bool:
 
 
 def run_python(header: dict[str, Any], blobs: bytes) -> int:
-    """Run a Python program in this process, as `python3 main.py` would. Returns the exit code."""
+    """Runs a Python program in this process, as `python3 main.py` would. Returns the exit code."""
     code = _part(blobs, header["code"])
     sys.argv = list(header["argv"])
     sys.path.insert(0, os.getcwd() if header["mode"] == "script" else room.BOX)
@@ -165,7 +165,7 @@ def _exit_code(error: SystemExit) -> int:
 
 
 def _finish(code: int) -> int:
-    """Shut down as an interpreter does: threads, exit functions, buffers. Returns the exit code."""
+    """Shuts down as an interpreter does: threads, exit functions, buffers. Returns the exit code."""
     try:
         if "threading" in sys.modules:
             sys.modules["threading"]._shutdown()

@@ -52,7 +52,7 @@ class Zygotes:
         return os.waitid(os.P_PID, self._keeper_pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
 
     def warm(self, tier: str) -> None:
-        """Start a zygote of this tier, unless there is one. Raises Broken."""
+        """Starts a zygote of this tier, unless there is one. Raises Broken."""
         if tier in self._channels:
             return
         if tier not in zygote.TIERS:
@@ -69,13 +69,13 @@ class Zygotes:
             self.missing[tier] = missing
 
     def init(self) -> int:
-        """Make a new room's init. Returns the pid of this child, 0 if rooms have no namespaces. Raises Broken."""
+        """Makes a new room's init. Returns the pid of this child, 0 if rooms have no namespaces. Raises Broken."""
         if self._alone:
             return 0
         return _made(self._keeper, b"I", [])
 
     def program(self, tier: str, init: int, mask: str, numbers: list[int]) -> int:
-        """Clone a program into the room of this init, or with 0 beside the zygote. Returns the pid of this child.
+        """Clones a program into the room of this init, or with 0 beside the zygote. Returns the pid of this child.
         `mask`: a letter for each descriptor. Raises Broken.
         """
         return _made(self._channels[tier], (mask if self._alone else f"{mask}/{init}").encode(), numbers)
@@ -89,7 +89,7 @@ def _send(channel: socket.socket, message: bytes, numbers: list[int]) -> None:
 
 
 def _made(channel: socket.socket, message: bytes, numbers: list[int]) -> int:
-    """Request a process, and return its pid."""
+    """Requests a process, and returns its pid."""
     _send(channel, message, numbers)
     try:
         answer = channel.recv(4096)

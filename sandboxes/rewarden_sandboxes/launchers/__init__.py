@@ -1,1 +1,1 @@
-"""Launchers, which start slots: a process in a locked place, which connects to the host's socket."""
+"""Launchers start slots. A slot is a locked-down process that connects to the host's socket."""

@@ -35,9 +35,10 @@ while [ "$count" -gt 0 ]; do
 done
 exec "$@"
 """
-"""Mounts the root file system, and each of the lease's mounts, where only this slot sees them, with inodes of its own
-if the kernel supports that. This also works for folders that the slot's user may not enter. The mounts end with the
-slot's processes."""
+"""Mounts the root file system and the lease's mounts so that only this slot sees them, with separate inodes if the
+kernel supports that. This also works for folders that the slot's user may not enter. The mounts end with the slot's
+processes.
+"""
 
 
 class BwrapLauncher:
@@ -71,7 +72,7 @@ class BwrapLauncher:
             return "host" if self._settings.rootfs == "host" else ""
         try:
             return (root / rootfs.MARKER).read_text(encoding="utf-8", errors="replace").strip()[:200]
-        except OSError:  # not made by this package
+        except OSError:  # not built by this package
             return str(root)
 
     async def start(self, lease: Lease) -> BwrapPlace:
@@ -100,7 +101,7 @@ class BwrapLauncher:
         """See `Launcher.close`."""
 
     def _identity(self, image: str) -> str:
-        """Returns the identity of a slot's root file system: a folder that was built, with the time of its build. Other
+        """Returns the identity of a slot's root file system: the folder that was built, with its build time. Other
         folders can change in place, like the machine's own /usr, so they have none.
         """
         root = self._root(image)
@@ -142,7 +143,7 @@ class BwrapLauncher:
             for bound in mounts.values():
                 os.mkdir(bound)
             pairs = [path for inside, bound in mounts.items() for path in (lease.mounts[inside], bound)]
-            # As root the nested mounts are refused, so the slot has a user of its own.
+            # Root may not make the nested mounts, so the slot has its own user.
             user = [f"--reuid={lease.uid}", f"--regid={lease.uid}", "--clear-groups"]
             before = ["unshare", "--mount", "--propagation", "private", "sh", "-c", _OVERLAY, "sh", source]
             before += [str(lease.folder / "none"), str(own), str(len(mounts)), *pairs, "setpriv", *user]
@@ -151,7 +152,7 @@ class BwrapLauncher:
         if root is not None:
             command += ["--ro-bind", source, "/"]
         else:
-            # Only the machine's programs: no home folders, no data, no /etc with its secrets.
+            # Only the machine's programs are visible: no home folders, no data, and no /etc with its secrets.
             command += ["--ro-bind", source, "/usr"]
             for name in ("bin", "sbin", "lib", "lib64", "lib32"):
                 path = Path("/") / name
@@ -168,7 +169,7 @@ class BwrapLauncher:
         command += ["--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]
         command += ["--tmpfs", "/dev/shm", "--mqueue", "/dev/mqueue"]
         command += ["--tmpfs", "/run", "--bind", str(lease.folder), os.path.dirname(boot.SOCKET)]
-        # The slot's user owns /dev. Attack: leave files there for the next run. So it is read-only.
+        # The slot's user owns /dev, so it is read-only. Attack: leave files there for the next run.
         command += ["--remount-ro", "/dev", "--remount-ro", "/run"]
         if mounts:
             command += ["--tmpfs", "/mnt"]

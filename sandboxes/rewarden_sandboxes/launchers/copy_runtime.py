@@ -17,7 +17,7 @@ _LEFT_OUT = ("dist-packages", "ensurepip", "idlelib", "lib2to3", "pydoc_data", "
 
 
 def copy(target: str) -> None:
-    """Put the copy at a path, unless something is there."""
+    """Puts the copy at a path, unless something is there."""
     if os.path.exists(target):
         return
     stage = tempfile.mkdtemp(dir=os.path.dirname(target))
@@ -48,7 +48,7 @@ def _shared_libraries(library: str) -> list[str]:
 
 
 def _copy_library(path: str, stage: str) -> None:
-    """Copy a library under all of its names: others ask for it by one that is a link."""
+    """Copies a library under all of its names: others ask for it by one that is a link."""
     folder, own = os.path.split(path)
     shutil.copy(path, f"{stage}/lib/{own}")
     for name in os.listdir(folder):

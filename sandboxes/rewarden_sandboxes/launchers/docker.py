@@ -30,14 +30,14 @@ T = TypeVar("T")
 PROFILE = Path(__file__).with_name("seccomp.json")
 _LOOK_S = 1.0
 _PYTHON_IMAGE = "python"
-"""The image whose interpreter runs the supervisors of own images."""
+"""The image whose interpreter runs the supervisors in own images."""
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-"""Of an own image that says nothing: the engine's own default."""
+"""The engine's default, for an own image that sets no PATH."""
 _FAILURES = (docker.errors.DockerException, requests.exceptions.RequestException, OSError)
 
 
 class DockerLauncher:
-    """See the module. One client, in threads of its own: the SDK blocks."""
+    """See the module. It has one client, whose calls run in separate threads because the SDK blocks."""
 
     name = "docker"
 
@@ -114,8 +114,8 @@ class DockerLauncher:
         if settings.apparmor is not None:
             security.append(f"apparmor={settings.apparmor}")
         elif any("apparmor" in option for option in client.info().get("SecurityOptions") or ()):
-            # Docker's own profile denies mount, without which there is no room. Asked of the engine: a host that is a
-            # container itself does not see the machine's.
+            # Docker's default profile denies mount, without which rooms cannot be made. The engine knows whether it
+            # applies: a host inside a container does not see the machine's profiles.
             security.append("apparmor=unconfined")
         host = client.api.create_host_config(
             binds={str(lease.folder): {"bind": os.path.dirname(boot.SOCKET), "mode": "rw"}},
@@ -125,7 +125,7 @@ class DockerLauncher:
             tmpfs={"/tmp": "size=16m,nr_inodes=1024,mode=1777,nosuid,nodev,exec"},
             shm_size="1m",
             cap_drop=["ALL"],
-            # To be the image's user 0 in a user namespace of its own takes this one, and no other.
+            # Becoming the image's user 0 in a new user namespace requires this capability, and no other.
             cap_add=["SETFCAP"] if defaults is not None else None,
             security_opt=security,
             mem_limit=f"{lease.memory_mb}m",
@@ -136,26 +136,26 @@ class DockerLauncher:
             ipc_mode="private",
             runtime=settings.runtime,
             ulimits=[docker.types.Ulimit(name="core", soft=0, hard=0)],
-            # A host that was killed leaves nothing: its supervisors end when their socket does.
+            # A host that is killed leaves no containers behind: their supervisors exit when their socket closes.
             auto_remove=True,
         )
-        # A room mounts a /proc of its own, which the kernel allows only where nothing of this one is covered. The
-        # SDK's high-level call cannot say so.
+        # A room mounts its own /proc, which the kernel allows only if nothing in this one is masked. The SDK's
+        # high-level call does not offer this.
         host["MaskedPaths"] = []
         host["ReadonlyPaths"] = []
         container = client.api.create_container(
             self._image(lease.image),
             command=[*command, boot.source()],
             entrypoint="",
-            user=user,  # with its group: the user alone would leave group 0
+            user=user,  # with its group: otherwise it would be in group 0
             environment=env,
             hostname="sandbox",
             working_dir="/",
             labels={LABEL: str(os.getpid())},
             name=lease.name,
-            # The first process of a namespace hears no other signal, and an engine that restarts would wait.
+            # The first process of a namespace receives no other signal, and an engine that restarts would wait for it.
             stop_signal="SIGKILL",
-            healthcheck={"test": ["NONE"]},  # an own image's would run beside the supervisor
+            healthcheck={"test": ["NONE"]},  # an own image's check would run beside the supervisor
             host_config=host,
         )
         number = str(container["Id"])
@@ -170,8 +170,8 @@ class DockerLauncher:
         return DockerPlace(self, number, pid, image, defaults)
 
     def _runtime_volume(self, client: docker.DockerClient) -> str:
-        """Returns the volume of the image as it is now: it may have been built anew, and the volume of the old one be
-        gone. Raises NoRoom.
+        """Returns the runtime volume of the current image: the image may have been rebuilt, and the previous volume
+        removed. Raises NoRoom.
         """
         with self._runtime_lock:
             try:
@@ -224,7 +224,7 @@ class DockerPlace:
             except docker.errors.NotFound:
                 return
             except _FAILURES:
-                await asyncio.sleep(1.0)  # the engine is away; `doctor --clean` finds it by its label
+                await asyncio.sleep(1.0)  # the engine is down; `doctor --clean` finds it by its label
             else:
                 return
 
@@ -257,14 +257,15 @@ def _config(image: Any) -> dict[str, Any]:
 
 
 def _misfit(image: str, found: Any, runtimes: Any) -> str | None:
-    """Returns why no box can stand on an own image; None if one can. runtimes: the image whose interpreter runs its
-    supervisor.
+    """Returns the reason why boxes cannot use an own image, or None if they can. runtimes: the image whose interpreter
+    runs its supervisor.
     """
     nested = [path for path in _config(found).get("Volumes") or () if path.strip("/").count("/")]
     if nested:
         return f"the image {image} declares the volume {nested[0]}, above which a box has no layer; build it without"
     built, ours = _platform(found), _platform(runtimes)
-    # The engine starts it all the same; it then fails in the image's first program, or is emulated at random speed.
+    # The engine starts it anyway; it then fails in the image's first program, or runs emulated at an unpredictable
+    # speed.
     if built != ours:
         return f"the image {image} is for {built}, and this host runs images for {ours}; name one that is built for it"
     return None
@@ -281,14 +282,14 @@ def _defaults(config: dict[str, Any]) -> Defaults:
 
 
 def _mount(inside: str, outside: str) -> dict[str, Any]:
-    """A folder of the machine, which cannot be written to."""
+    """A folder of the machine, mounted read-only."""
     mount = docker.types.Mount(inside, outside, type="bind", read_only=True)
-    # Attack: engines before 25 leave what is mounted below such a folder writable. The SDK cannot say so.
+    # Attack: in engines before 25, mounts below such a folder stay writable. The SDK has no option for this.
     return {**mount, "BindOptions": {"NonRecursive": True}}
 
 
 _AWAY = ("No such file or directory", "Connection refused", "FileNotFoundError", "Connection aborted", "reset by peer")
-"""Words of errors where no engine answers, and where one that ends breaks off what it was asked."""
+"""Words in errors that mean that no engine responds, or that one shut down during a request."""
 
 
 def _words(error: Exception) -> str:
@@ -305,7 +306,7 @@ def _words(error: Exception) -> str:
 
 
 def leftovers(client: Any, alive: Callable[[int], bool]) -> list[Any]:
-    """Containers of ours whose host is dead."""
-    # Live hosts start and remove containers meanwhile: one that is gone by the time it is looked at is not an error.
+    """Our containers whose host is dead."""
+    # Live hosts start and remove containers meanwhile, so a container that has disappeared is not an error.
     found = client.containers.list(all=True, filters={"label": LABEL}, ignore_removed=True)
     return [each for each in found if not alive(int(each.labels.get(LABEL) or 0))]

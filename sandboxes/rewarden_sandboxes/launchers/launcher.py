@@ -1,4 +1,4 @@
-"""The interfaces of a launcher and of the places that it starts."""
+"""The interfaces of launchers and of the places that they start."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rewarden_sandboxes.errors import NoRoom
 from rewarden_sandboxes.images import TIERS, read_images
 
 LABEL = "rewarden.sandbox"
-"""The label of every container of ours, by which `doctor --clean` finds those that a killed host left behind."""
+"""The label of all our containers, by which `doctor --clean` finds those that a killed host left behind."""
 
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "PYTHONHASHSEED": "0"} | dict.fromkeys(
     ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"
@@ -22,7 +22,7 @@ ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "PYTHO
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Defaults:
-    """The defaults of an own image. env: the variables that every program finds. folder: where programs begin."""
+    """The defaults of an own image. env: the variables that every program gets. folder: the initial working folder."""
 
     env: Mapping[str, str]
     folder: str
@@ -60,15 +60,15 @@ class Place(Protocol):
     defaults: Defaults | None
 
     async def counters(self) -> dict[str, int]:
-        """Returns open descriptors of the place's cgroup counters, by name; empty if there are none. The caller closes
+        """Returns open descriptors of the place's cgroup counters, by name; empty if it has none. The caller closes
         them.
         """
 
     async def end(self) -> None:
-        """Kill every process there, and remove all that was made for it. Never raises; idempotent."""
+        """Kills every process in the place, and removes everything that was made for it. Never raises; idempotent."""
 
     async def over(self) -> None:
-        """Wait until the place has died."""
+        """Waits until the place has died."""
 
     async def last_words(self) -> str:
         """Returns the last output of the place, for an error message."""
@@ -83,13 +83,13 @@ class Launcher(Protocol):
         """Returns why no slot of this image can be started, with the fix; None if one can."""
 
     async def start(self, lease: Lease) -> Place:
-        """Start a slot, which will connect to `lease.folder/host.sock`. Raises NoRoom."""
+        """Starts a slot, which will connect to `lease.folder/host.sock`. Raises NoRoom."""
 
     async def image_id(self, image: str) -> str:
         """Returns the identity of an image's content, which changes with it; empty if there is no such image."""
 
     def close(self) -> None:
-        """Release the launcher's resources."""
+        """Releases the launcher's resources."""
 
 
 def build_command(image: str, kind: Literal["images", "rootfs"]) -> str:

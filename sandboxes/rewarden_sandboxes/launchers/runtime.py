@@ -1,7 +1,7 @@
-"""The runtime: a volume with a Python of its own, by which a slot's supervisor runs in an image that has none.
+"""The runtime: a volume with a Python of its own, which runs a slot's supervisor in images without Python.
 
-It is a copy of what the image `python` has, started through its own loader, so that of the slot's image it needs
-nothing. Boxes do not see it: their root is built without it (`rewarden_sandboxes.agent.box_root`).
+It is a copy of the Python in the image `python`, started through its own loader, so it needs nothing from the slot's
+image. Boxes do not see it: their root is built without it (`rewarden_sandboxes.agent.box_root`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rewarden_sandboxes.launchers.launcher import ENVIRONMENT, LABEL
 _SCRIPT = Path(__file__).with_name("copy_runtime.py")
 _TREE = "tree"
 _NAME, _KIND = "runtime-", "runtime"
-"""The end of a volume's name before its image, and the value of its label."""
+"""The part of a volume's name before its image, and the value of its label."""
 _UNTAGGED = "<none>:<none>"
 _PYTHON = f"{RUNTIME}/{_TREE}"
 
@@ -29,19 +29,19 @@ COMMAND = (
     *(f"{_PYTHON}/lib/ld.so", "--inhibit-cache", "--library-path", f"{_PYTHON}/lib"),
     *(f"{_PYTHON}/bin/python3", "-I", "-S", "-B", "-c"),
 )
-"""The runtime's interpreter, before the text that it runs."""
+"""The command of the runtime's interpreter, without the program text."""
 
 NO_PRELOAD = "/etc/ld.so.preload"
-"""A file of the image by which its loader would have the supervisor load libraries of the image's."""
+"""A file of the image that would make its loader load the image's libraries into the supervisor."""
 
 
 def name_of(image: str, prefix: str) -> str:
-    """Returns the name of the volume with the runtime of an image, given the image's id."""
+    """Returns the name of an image's runtime volume, given the image's id."""
     return f"{prefix}{_NAME}{_short(image)}"
 
 
 def exists(client: docker.DockerClient, name: str) -> bool:
-    """Returns whether there is a volume of that name. Raises the SDK's errors."""
+    """Returns whether a volume of that name exists. Raises the SDK's errors."""
     try:
         client.volumes.get(name)
     except docker.errors.NotFound:
@@ -50,7 +50,7 @@ def exists(client: docker.DockerClient, name: str) -> bool:
 
 
 def make(client: docker.DockerClient, image: str, name: str) -> None:
-    """Make the volume of that name, with the runtime of an image; nothing changes if it is complete. Raises the SDK's
+    """Makes the volume of that name, with an image's runtime. Does nothing if it is complete. Raises the SDK's
     errors.
     """
     client.volumes.create(name, labels={LABEL: _KIND})
@@ -69,11 +69,11 @@ def make(client: docker.DockerClient, image: str, name: str) -> None:
 
 
 def remove_unused(client: docker.DockerClient) -> list[str]:
-    """Remove the volumes of images that no host can name any more, because they lost their tag: were built anew, or
-    removed. Returns the names of those removed. Raises the SDK's errors.
+    """Removes the volumes of images that hosts can no longer name, because the images lost their tag by a rebuild or
+    were removed. Returns the removed names. Raises the SDK's errors.
 
-    A host looks up the image before each slot, so it asks for no volume that goes here. The engine refuses to remove
-    one that a container has.
+    A host looks up the image before each slot, so it never asks for a volume that is removed here. The engine refuses
+    to remove one that a container uses.
     """
     tagged = {_short(image["Id"]) for image in client.api.images() if set(image.get("RepoTags") or ()) - {_UNTAGGED}}
     removed = []
@@ -90,7 +90,7 @@ def _short(image: str) -> str:
 
 
 def environment(image: Mapping[str, str]) -> dict[str, str]:
-    """The variables of a slot's first process, where its image has some: those would be the loader's or the
-    interpreter's, which takes an empty one for none.
+    """The variables of a slot's first process. They override the image's variables, which would affect the loader or
+    the interpreter; both treat an empty variable as unset.
     """
     return {**dict.fromkeys(image, ""), **ENVIRONMENT}
