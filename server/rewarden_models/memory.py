@@ -75,7 +75,7 @@ def available(device: str) -> int | None:
         import torch
 
         place = torch.device("cuda:0" if device == "auto" else device)
-        kept = torch.cuda.memory_reserved(place) - torch.cuda.memory_allocated(place)
+        kept = int(torch.cuda.memory_reserved(place) - torch.cuda.memory_allocated(place))
         return int(torch.cuda.mem_get_info(place)[0]) + kept
     try:
         for line in Path("/proc/meminfo").read_text().splitlines():
