@@ -217,8 +217,8 @@ def _architecture(folder: Folder, config: Mapping[str, Any], described: Describe
 
 
 def _pooling(folder: Folder, head: Head) -> Pooling | None:
-    """The pooling set by the modules of a sentence-transformers folder. Raises Failure for a module that is not
-    supported."""
+    """The pooling set by the modules of a sentence-transformers folder. Raises Failure for an unsupported
+    module."""
     modules = folder.path / "modules.json"
     if head not in ("encoder", "causal") or not modules.is_file():
         return None

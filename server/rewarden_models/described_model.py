@@ -1,5 +1,4 @@
-"""A transformers body under a described head (see `heads`), with the interface that the rest of the process expects of
-a model.
+"""A transformers body under a described head (see `heads`), with the interface of a model.
 
 The head computes in float32 whatever the body's dtype: it is small, and published heads come in several dtypes.
 """

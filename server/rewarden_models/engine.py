@@ -1,5 +1,4 @@
-"""A model that runs tasks: they are prepared in a few threads and computed in the device's thread; weights can be
-swapped meanwhile."""
+"""A model that runs tasks: prepared in a few threads, computed in the device's thread, with swappable weights."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def if_here(model: str, read: Callable[[], _Files]) -> _Files | None:
 
 def adapter_folder(model: str, revision: str | None, *, fetch: bool = True) -> Path:
     """An adapter's folder. One on the hub is downloaded, without pickled weights, unless `fetch` is off. Raises Failure
-    if it does not exist."""
+    if there is none."""
     place = Path(model).expanduser()
     if place.is_dir():
         return place

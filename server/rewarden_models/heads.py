@@ -1,5 +1,4 @@
-"""Descriptions of heads that transformers has no class for: their weights, their layers, where they read, and how they
-compute a number.
+"""Descriptions of heads that transformers has no class for: their weights and layers, where they read, their output.
 
 A description is data that this module checks; the checkpoint's own code is never run. It is found by the name of the
 architecture in config.json, or by the setting `head` for heads that config.json does not mention. The weights that a

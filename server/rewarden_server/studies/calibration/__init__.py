@@ -1,5 +1,4 @@
-"""The trustworthiness of a judge: its verdicts compared with people's labels, and tested with texts written to mislead
-it.
+"""The trustworthiness of a judge: its verdicts compared with people's labels and tested with misleading texts.
 
 The files in the order of a calibration: `rows.py` reads the labelled responses (`labels.py` the labels),
 `judged_responses.py` requests their verdicts, `attacks.py` and `assault.py` test the judge with texts that should fail,
