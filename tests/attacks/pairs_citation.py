@@ -42,6 +42,13 @@ _TABLE: list[tuple[str, Any, str, str, Mapping[str, Any]]] = [
     # Sentences that no source holds
     ("another claim", SOURCES, f"{MADE_UP} [d1].", f"{BORN} [d1].", {}),
     ("another year", SOURCES, f"{BORN} in 1878 [d1].", f"{BORN} in 1879 [d1].", {}),
+    ("another place", SOURCES, "Albert Einstein was born in Paris [d1].", f"{BORN} [d1].", {}),
+    ("another field", SOURCES, "Einstein received the Nobel Prize in Chemistry in 1921 for explaining the photoelectric effect [d2].", "Einstein received the Nobel Prize in Physics in 1921 for explaining the photoelectric effect [d2].", {}),
+    ("another country in bold type", SOURCES, "**Ulm** is a city on the Danube in **Austria** [d3].", "**Ulm** is a city on the Danube in **Germany** [d3].", {}),
+    ("initials that no name has", SOURCES, "Albert Einstein was born in the USSR [d1].", f"{BORN} [d1].", {}),
+    ("ids and words in a bracket", SOURCES, f"{BORN} [d1 or d9].", f"{BORN} [d1 d1].", {}),
+    ("a link's title without end", SOURCES, "[1](" + 'a "' * 30_000, f'{BORN} [1](https://a.example/ "a").', {}),
+    ("capitals without end", SOURCES, "Ab Cd " * 20_000 + "[d1].", f"{BORN} [d1].", {}),
     ("function words", SOURCES, "It is what it is and so it was [d1].", f"What it is: {BORN} [d1].", {}),
     ("one word", SOURCES, "Ulm [d1].", f"{BORN} [d1].", {}),
     ("one word again and again", SOURCES, "Telephone telephone telephone telephone Ulm [d1].", f"{BORN} [d1].", {}),
@@ -50,7 +57,7 @@ _TABLE: list[tuple[str, Any, str, str, Mapping[str, Any]]] = [
     ("a false quotation", SOURCES, 'He "was born in Paris in 1879" [d1].', 'He "was born in Ulm in 1879" [d1].', {}),
     ("a quotation with a gap", SOURCES, 'He "was born in Ulm … and grew up" [d1].', 'He "was born in Ulm in 1879 and grew up" [d1].', {}),
     ("one word as a quotation", SOURCES, f'{BORN} "in" winter [d1].', 'Albert Einstein "was born in Ulm" [d1].', {"quotes": "require"}),
-    ("a quotation of another source", SOURCES, 'Einstein of Ulm "received the Nobel Prize in Physics" [d1].', 'Einstein of Ulm "received the Nobel Prize in Physics" [d2].', {}),
+    ("a quotation of another source", SOURCES, 'Einstein in Munich "received the Nobel Prize in Physics" [d1].', 'Einstein there "received the Nobel Prize in Physics" [d2].', {}),
     ("typographic marks around what is made up", SOURCES, "He “was born in Paris in 1879” [d1].", "He “was born in Ulm in 1879” [d1].", {}),
     # Text
     ("nothing at all", SOURCES, "", f"{BORN} [d1].", {}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +13,7 @@ from rewarden.types import Component, Outcome, StepScore
 from rewarden_verifiers.contract import verifier
 from rewarden_verifiers.outcome import no_answer, scored, too_expensive, wrong
 from rewarden_verifiers.retrieval.citations import Sentence, Style, cited_sentences, name_of, without_lead
+from rewarden_verifiers.retrieval.names import Names, made_up, names
 from rewarden_verifiers.words import tokens
 
 Measure = Literal["precision", "coverage", "gold_precision", "gold_recall"]
@@ -23,6 +25,9 @@ MOST_SOURCES = 1000
 MOST_TEXT = 4_000_000
 """Characters of all sources together."""
 _STEPS = 1000
+_POINTER = re.compile(
+    r"\b(?:doc(?:ument)?|source|passage|ref(?:erence)?|citation)s?\s+#?(\d{1,4})\b", re.IGNORECASE | re.ASCII
+)
 _FLAGS = ("unknown_sources", "too_many_citations", "false_quote")
 
 _FUNCTION_WORDS_LIST = """
@@ -73,7 +78,7 @@ class CitationParams:
     measures: Measures whose harmonic mean is the score. If unset, all that apply; `gold_precision` and `gold_recall`
         need the reference's `gold`.
     support: Share of a sentence's content words that must be in the sources that it cites. 0 turns the comparison of
-        words and numbers off.
+        words, names and numbers off.
     most: Citations that a sentence can have; with more, none of them counts.
     least_words: Sentences with fewer distinct words need no citation, and citations in them earn nothing.
     quotes: Passages in quotation marks must be in a cited source (`check`), or every sentence with a citation must also
@@ -122,6 +127,11 @@ class Shelf:
     def distinct(self) -> Mapping[str, frozenset[str]]:
         """The distinct words of each source."""
         return {name: frozenset(words) for name, words in self.words.items()}
+
+    @cached_property
+    def names(self) -> Mapping[str, Names]:
+        """The words of each source, for names."""
+        return {name: Names(words) for name, words in self.words.items()}
 
     @cached_property
     def joined(self) -> Mapping[str, str]:
@@ -187,10 +197,11 @@ def citation(response: str, prepared: Shelf, params: CitationParams) -> Outcome:
     end, is ignored.
 
     A sentence is **supported** if the sources that it cites, taken together, contain at least `support` of its content
-    words, all of its numbers, and every passage that it quotes. A quotation must be word for word, apart from case and
-    punctuation, and must not leave anything out. A citation **counts** if its sentence is supported and the source is
-    needed: it supports the sentence alone, or the sentence is not supported without it. Repeated sentences are judged
-    once.
+    words, all of its numbers, all of its names, and every passage that it quotes. Names are capitalised words that do
+    not begin the sentence, in languages that capitalise only these. A quotation must be word for word, apart from case
+    and punctuation, and must not leave anything out. A citation **counts** if its sentence is supported and the source
+    is needed: it supports the sentence alone, or the sentence is not supported without it. Repeated sentences are
+    judged once.
 
     | measure | meaning |
     |---|---|
@@ -248,20 +259,27 @@ def _judge(sentence: Sentence, prepared: Shelf, params: CitationParams) -> _Judg
         return _Judged(frozenset(), "not_quoted")
     if not params.support:
         return _Judged(frozenset(cited))
-    supported = _support(sentence.words, prepared, params)
+    supported = _support(sentence, prepared, params)
     if not supported(cited):
         return _Judged(frozenset(), "unsupported")
     needed = [name for name in cited if supported([name]) or not supported([other for other in cited if other != name])]
     return _Judged(frozenset(needed))
 
 
-def _support(words: Sequence[str], prepared: Shelf, params: CitationParams) -> Callable[[Sequence[str]], bool]:
-    content = frozenset(words) - _FUNCTION_WORDS
-    numbers = frozenset(word for word in content if any(map(str.isdigit, word)))
+def _support(sentence: Sentence, prepared: Shelf, params: CitationParams) -> Callable[[Sequence[str]], bool]:
+    content = frozenset(sentence.words) - _FUNCTION_WORDS
+    # "According to document 1, …": a number that points at a source says nothing about its content.
+    pointers = {one for one in _POINTER.findall(sentence.text) if prepared.resolve(one) in sentence.cited}
+    numbers = frozenset(word for word in content if any(map(str.isdigit, word))) - pointers
+    content -= pointers
+    said = names(sentence.text)
 
-    def supported(names: Sequence[str]) -> bool:
-        there = frozenset().union(*(content & prepared.distinct[name] for name in names))
-        return bool(content) and numbers <= there and len(there) >= params.support * len(content)
+    def supported(cited: Sequence[str]) -> bool:
+        there = frozenset().union(*(content & prepared.distinct[name] for name in cited))
+        if not content or not numbers <= there or len(there) < params.support * len(content):
+            return False
+        # Attack: one name in a sentence of a source put in the place of another.
+        return not made_up(said, [prepared.names[name] for name in cited])
 
     return supported
 

@@ -17,7 +17,11 @@ Style = Literal["brackets", "tags", "footnotes"]
 Resolve = Callable[[str], str | None]
 """Returns the id of the source that a mark names, or None."""
 
-_BRACKETS = r"\[(?P<square>(?!\^)[^\[\]\n]{1,200})\](?!:)(?:\([^()\s]{1,2000}\))?|【(?P<lens>[^【】\n]{1,200})】"
+_TITLE = r"(?:\s{1,4}(?:\"[^\"\n]{0,300}\"|'[^'\n]{0,300}'))?"
+_BRACKETS = (
+    rf"\[(?P<square>(?!\^)[^\[\]\n]{{1,200}})\](?!:)(?:\([^()\s]{{1,2000}}{_TITLE}\))?"
+    r"|【(?P<lens>[^【】\n]{1,200})】"
+)
 _TAGS = (
     r"<cite\s{1,4}(?:id|source|ref)\s?=\s?[\"']?(?P<opening>[^\"'<>\n]{1,200}?)[\"']?\s?/?>"
     r"|<cite>(?P<tag>[^<>\n]{1,200})</cite>|(?P<closing></cite>)"
@@ -30,7 +34,10 @@ _HEADING = re.compile(
     r"[\s*_:：]{0,8}$",
     re.IGNORECASE,
 )
-_ENTRY = re.compile(r"^[\s*_-]{0,8}(?:\[[^\[\]\n]{1,200}\]|【[^【】\n]{1,200}】)[:.]?\s")
+_ENTRY = re.compile(
+    r"^[\s*_-]{0,8}(?:\[[^\[\]\n]{1,200}\]|【[^【】\n]{1,200}】)[:.]?\s(?!(?:\s*\[[^\[\]\n]{1,200}\])*\s*$)"
+)
+"""An entry of a list of sources: a mark and a text. A line of marks alone cites for the sentence before it."""
 _MARKER = re.compile(r"^[ \t]{0,16}(?:#{1,6}|>|[-*•+]|\(?\d{1,3}[.)])[ \t]+")
 _INLINE_CODE = re.compile(r"`[^`\n]{1,300}`")
 _QUOTE = re.compile(
@@ -164,7 +171,11 @@ class _Reader:
         if kind == "note":
             return [self._noted(name_of(content))]
         names: list[str] = []
-        for part in _BETWEEN.split(content):
+        parts = _BETWEEN.split(content)
+        if len(parts) == 1 and self._resolve(name_of(content)) is None and len(words := content.split()) > 1:
+            # "[1 2]"; "[doc 1]" has a word that names no source.
+            parts = words if all(self._resolve(name_of(word)) is not None for word in words) else parts
+        for part in parts:
             name = name_of(part.partition("†")[0])
             numbers = _RANGE.fullmatch(name)
             if numbers is not None and self._resolve(name) is None:
