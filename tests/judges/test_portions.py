@@ -18,6 +18,7 @@ from rewarden_server.judges.identity import identity
 from rewarden_server.judges.settings import JudgeEndpoint, JudgeSettings
 from rewarden_verifiers.judges.portions import cut
 from rewarden_verifiers.judges.tokens import tokens_at_most
+from rewarden_verifiers.judges.unrelated import SUBJECTS
 from tests.judges.scripted import ScriptedJudge
 
 CONTEXT = 8000
@@ -119,6 +120,18 @@ def test_text_of_many_tokens_is_counted_as_such(alphabet: str) -> None:
 
 
 # --- rubric ---------------------------------------------------------------------------------------------------------
+
+
+async def test_an_opener_of_a_portion_that_a_judge_takes_for_anything_meets_nothing(
+    served: Served, scripted: ScriptedJudge
+) -> None:
+    """Attack: many portions, each of which begins with an opener that no list has."""
+    said = rows("met", quote="Here goes nothing.")
+    scripted.script(reach("passage"), *({"when": [OTHERWISE, one], "reply": said} for one in ("", *SUBJECTS)))
+    async with served(context=CONTEXT) as judged:
+        text = text_of(*["Here goes nothing."] * 3)
+        found = await judged("rubric", {}, response=text, reference=["names the time of high water"])
+    assert (len(found["evidence"]["portions"]) > 2, found["status"], found["score"]) == (True, "scored", 0.0)
 
 
 async def test_any_portion_meets_a_criterion_that_a_passage_meets(served: Served, scripted: ScriptedJudge) -> None:
