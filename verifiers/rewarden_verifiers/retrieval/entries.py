@@ -17,7 +17,7 @@ _RANK = re.compile(
 """A rank before an id."""
 _REMARKS = (": ", " - ", " – ", " — ", " (")
 _BETWEEN = (re.compile(r",?\s+(?:and|&)\s+"), re.compile(r"[,;]?\s+\(?\d{1,5}[.)]\s+"), re.compile(r"\s+"))
-"""What stands between several ids of one entry; blanks last."""
+"""The separators between several ids of one entry; blanks last."""
 _FIRST = re.compile(r"\(?1[.)]\s+")
 _DIGITS = re.compile(r"\d+")
 _LETTERS = re.compile(r"[^\W\d_]+")
