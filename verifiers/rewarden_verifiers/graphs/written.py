@@ -19,8 +19,22 @@ _LATEX = re.compile(r"\\(?:text|texttt|mathrm|mathbf)\{([^{}]*)\}|\\([{}])|\\(?:
 _DASH = re.compile(r"\s[-–—]\s")
 _CLOSE = (re.compile(r"[-–—]"), re.compile(r"\s{1,20}to\s{1,20}"), re.compile(r"\s{1,20}and\s{1,20}"))
 """Marks between nodes that could also be part of a name: they count if every part is a node."""
-_MARKER = re.compile(r"(?:[0-9]{1,5}[.)]|[-*•+]|and|(?:node|vertex|city|item)s?)\s+(?=\S)", re.ASCII | re.IGNORECASE)
+_MARKER = re.compile(
+    r"(?:(?:[0-9]{1,5}[.)]|[-*•+]|and)\s{1,20})?(?:(?:node|vertex|city|item)s?\s{1,20})?(?=\S)",
+    re.ASCII | re.IGNORECASE,
+)
+_LABEL = re.compile(
+    r"(?:the\s{1,4})?(?:(?:optimal|best|final|shortest|selected|visiting)\s{1,4}){0,2}"
+    r"(tour|route|path|order(?:ing)?|cycle|circuit|items?|nodes|solution|answer)\s{0,4}(?::|=|is:?\s|are:?\s)\s{0,4}"
+    r"|(?:take|select|choose|pick)\s{1,4}(?=items?\s)",
+    re.ASCII | re.IGNORECASE,
+)
+"""A word for the answer before it. Nothing else stands before a list of nodes."""
 _PAIR = re.compile(r"[^:=]+[:=][^:=]+")
+_AND = re.compile(r",?\s{1,8}and\s{1,8}(?=[^:=,;\n]{1,80}[:=])")
+_BEST = re.compile(r"\^(?:\*|\{\*\})")
+"""The star of an optimal value, as in `x^* = 4`."""
+_TUPLES = re.compile(r"\(([^()=]{1,2000})\)\s?=\s?\(([^()=]{1,2000})\)")
 _BULLET = re.compile(r"[-*•]\s+")
 _TOKEN = re.compile(r"[\[\](){}<>]|[,;\n]|[^\[\](){}<>,;\n]+")
 _PAIRED = {"[": "]", "(": ")", "{": "}", "<": ">"}
@@ -46,7 +60,7 @@ class Unread(Exception):
 def plain(text: str) -> str:
     """The answer without LaTeX, every arrow as `->`."""
     text = _LATEX.sub(lambda found: found[1] or found[2] or " ", text.strip())
-    return _ARROWS.sub("->", text).strip().strip("$").strip()
+    return _ARROWS.sub("->", text).replace("$", "").strip()
 
 
 def absent(text: str) -> bool:
@@ -76,6 +90,9 @@ def number(text: Any) -> float:
 
 def nodes(text: str, known: Collection[str]) -> list[str]:
     """The nodes of a path, an order or a set, as they are written."""
+    label = _LABEL.match(text)
+    if label is not None and (label[1] or "").lower() not in known:
+        text = text[label.end() :]
     value = _value(text if "<" in text else text.replace("->", ">").replace(">", "->"))
     if isinstance(value, dict):  # {"path": […], "length": 8}
         lists = [item for item in value.values() if isinstance(item, list)]
@@ -131,6 +148,10 @@ def flows(text: str, known: Collection[str]) -> list[tuple[str, str, float]]:
 
 def assignment(text: str, *, numbers: bool = False) -> dict[str, str]:
     """A value for each node, a name or with `numbers` a number. Raises Unread if one has two."""
+    text = _AND.sub(", ", _BEST.sub("", text))
+    tuples = _TUPLES.fullmatch(text)
+    if tuples is not None and tuples[1].count(",") == tuples[2].count(","):
+        text = ", ".join(map("=".join, zip(tuples[1].split(","), tuples[2].split(","), strict=True)))
     value = _value(text)
     if isinstance(value, str):  # a=1 b=2, or one pair
         words = value.split()
@@ -162,7 +183,8 @@ def _named(name: str, known: Collection[str]) -> list[str]:
     """The node, without a mark or a word such as "node" before it; both nodes of "a and b"."""
     if name in known:
         return [name]
-    bare = _MARKER.sub("", name, count=1) if _MARKER.match(name) else name
+    marker = _MARKER.match(name)
+    bare = name[marker.end() :] if marker is not None else name
     if bare in known:
         return [bare]
     parts = [part.strip(_AROUND) for part in _CLOSE[2].split(bare)]
