@@ -112,7 +112,7 @@ def test_it_prints_a_line_for_each_system_and_recipe_and_the_counts_last(capsys:
     assert {line.split()[0] for line in lines} == set(systems())
     split = [re.split(r"\s{2,}", line) for line in lines]
     assert ["ace-rl", "ace_rl", "mapped", "judge", "not verified: its public code could not be obtained"] in split
-    assert ["ragen", 'accuracy {"verifier": "environment"} (success in Sokoban)', "mapped", "environment"] in split
+    assert ["ragen", 'accuracy {"verifier": "environment"} (Frozen Lake)', "verified", "environment"] in split
     assert ["synlogic", 'accuracy_format {"verifier": "text"} (one solution)', "mapped"] in split
     assert ["swe-rl", "swe_rl", "verified", "data"] in split
     assert any(each[1] == "outside" and len(each[-1]) > 20 for each in split)

@@ -16,7 +16,7 @@ _QUOTES = re.compile(r"[\[\]\"'`“”‘’]|\*\*")
 _LINE = re.compile(r"[ \t]*(?:[-*•][ \t]+|\(?(?:(?:step|move)[ \t]*)?([0-9]{1,4})[.):][ \t]+)", re.IGNORECASE)
 _NUMBERED = re.compile(r"[0-9]{1,4}(?:\.{1,3}…?|…)|\.{3}|…", re.ASCII)
 _ENDINGS = frozenset({"", "e.p.", "ep"})
-"""What may stand behind a move of chess."""
+"""The suffixes that may follow a move in chess."""
 _STEPS = re.compile(r"[udlr]{2,}", re.ASCII | re.IGNORECASE)
 _WORDS = {
     "chess": _ENDINGS,
