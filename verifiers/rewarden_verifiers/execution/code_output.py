@@ -84,10 +84,10 @@ def _of_code() -> Use:
 async def code_output(response: str, reference: CodeOutputReference, params: CodeOutputParams, ctx: Context) -> Outcome:
     """Checks a prediction of a program's output, or an input that leads to an output, by running the program.
 
-    The reference is the program with an input, `{code, entry, args}` or `{code, stdin}`, or, with `ask: input`, also an
-    output: `{code, entry, args, returns}` or `{code, stdin, stdout}`. These are the two directions of CRUXEval (Gu et
-    al. 2024, arXiv 2401.03065). The program runs in the sandbox, in any language of `code`. Any input that leads to the
-    output is right.
+    The reference is the program with an input, `{code, entry, args}` or `{code, stdin}`, or with `ask: input` and an
+    output as well, `{code, entry, args, returns}` or `{code, stdin, stdout}`. These are the two directions of CRUXEval
+    (Gu et al. 2024, arXiv 2401.03065). The program runs in the sandbox, in any language of `code`. Any input that leads
+    to the output is right.
 
     The values of a function are written as Python or JSON writes them: numbers, texts, lists, tuples, dictionaries,
     sets, `None`; never an expression. The output can follow the call (`assert f(1) == 2`), and an input can be the call
