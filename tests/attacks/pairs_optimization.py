@@ -74,5 +74,9 @@ PAIRS = [
     pair(PROGRAM, "nearly a whole number", {"x": 2.0000001, "y": 3}, {"x": 2.0, "y": 3}),
     pair(PROGRAM, "a violation beyond the tolerance", {"x": 2, "y": 3.01}, {"x": 2, "y": 3.000001}),
     pair(PROGRAM, "another variable", {"x": 2, "y": 3, "z": 9}, {"x": 2, "y": 3}),
+    pair(PROGRAM, "a variable with two values in words", "x = 2 and y = 3 and y = 9", "x = 2 and y = 3"),
+    pair(PROGRAM, "tuples that name a variable twice", "(x, x) = (2, 3)", "(x, y) = (2, 3)"),
+    pair(TOUR, "a second tour behind a word", "The tour is 0, 2, 1, 3, tour: 0, 1, 2, 3", "The tour is 0, 2, 1, 3"),
+    pair(SACK, "an item with a word that is no item", "Take items 0 and 2 and 9", "Take items 0 and 2"),
     pair(PROGRAM, "a formula", {"x": "1+1", "y": 3}, {"x": "2", "y": "3"}),
 ]  # fmt: skip
