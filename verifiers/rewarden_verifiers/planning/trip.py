@@ -21,7 +21,10 @@ _DAYS = re.compile(
     r"(?:[ \t]{0,4}(?:-|–|—|to|until|through)[ \t]{0,4}(?:day[ \t]{0,4})?([0-9]{1,4}))?",
     re.IGNORECASE,
 )
-_LINE = re.compile(rf"[ \t]{{0,20}}[-*•+_# \t]{{0,8}}(?=days?\b)(?:{_DAYS.pattern})(?P<rest>.*)", re.IGNORECASE)
+_LINE = re.compile(
+    rf"[ \t]{{0,20}}(?:[0-9]{{1,3}}[.)][ \t]{{1,4}})?[-*•+_#| \t]{{0,8}}(?=days?\b)(?:{_DAYS.pattern})(?P<rest>.*)",
+    re.IGNORECASE,
+)
 _GO = re.compile(r"\b(?:fly|flight|flies|flying|travel\w*|train|bus|drive|depart\w*|leave|move|go)\b", re.IGNORECASE)
 
 
