@@ -402,6 +402,19 @@ def test_of_pairs_the_worse_one_is_attacked_against_the_better_one(
     assert all("Gull Stone" in chat and "teapot" in chat for chat in shown)
 
 
+def test_figures_of_a_weak_judge_say_so(
+    judged: ScriptedJudge, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They must not be quoted as those of a judge."""
+    monkeypatch.setenv("REWARDEN_JUDGES_NAMED", json.dumps({"main": judged.settings(retries=0, weak=True)}))
+    peru(judged)
+    file, page = write(tmp_path / "rows.jsonl", *VERIFY), tmp_path / "page.html"
+    assert main(["judge", "bench", "verifybench", str(file), "-q", "--out", str(page)]) == 0
+    told = re.search(r"^flags +(.*weak_judge \d+.*)$", capsys.readouterr().out, re.MULTILINE)
+    assert told is not None
+    assert f"Flags: {told[1]}" in page.read_text()
+
+
 def test_the_table_and_the_page_are_for_people(
     judged: ScriptedJudge, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -295,6 +295,22 @@ def test_the_table_is_for_people(judged: ScriptedJudge, file: Path, capsys: pyte
     assert "4 of 4 labelled responses" in printed.err
 
 
+def test_figures_of_a_weak_judge_say_so(
+    judged: ScriptedJudge,
+    file: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """They must not be quoted as those of a judge."""
+    monkeypatch.setenv("REWARDEN_JUDGES_NAMED", json.dumps({"main": judged.settings(retries=0, weak=True)}))
+    page = tmp_path / "page.html"
+    assert main(["judge", "calibrate", str(file), "--no-attacks", "--out", str(page)]) == 0
+    told = re.search(r"^flags +(.*weak_judge \d+.*)$", capsys.readouterr().out, re.MULTILINE)
+    assert told is not None
+    assert f"Flags: {told[1]}" in page.read_text()
+
+
 def test_the_page_is_one_file_without_scripts(
     judged: ScriptedJudge, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -49,7 +49,7 @@ class Bench:
     """The results. rows: how many were judged; asked: verdicts requested; left_out: rows that this verifier cannot
     judge, by part. unscored: rows by (status, fault, reason); unscored_parts: unscored rows by part. problem: the
     feedback of an unscored verdict. missing: parts of the set without a scored row, which the overall figure therefore
-    leaves out. attack_note: why there are no attacks although they were requested. took_s: the time of all verdicts
+    leaves out. flags: verdicts by flag. attack_note: why there are no attacks although they were requested. took_s: the time of all verdicts
     together, without the attacks."""
 
     chosen: BenchSet[Any]
@@ -63,6 +63,7 @@ class Bench:
     unscored: Mapping[tuple[str, str, str], int]
     unscored_parts: Mapping[str, int]
     problem: str | None
+    flags: Mapping[str, int]
     lines: Sequence[Line]
     missing: Sequence[str]
     attacks: Sequence[Assault]
@@ -86,6 +87,7 @@ class Bench:
                 for (status, fault, reason), count in self.unscored.items()
             ],
             "unscored_parts": dict(self.unscored_parts),
+            "flags": dict(self.flags),
             "ties": None if self.chosen.ties is None else self.ties,
             "overall": self.lines[0].to_json() if self.lines else None,
             "missing": list(self.missing),
@@ -153,6 +155,7 @@ async def bench(asker: Asker, chosen: BenchSet[Any], read: ReadSet, *, attacked:
         unscored=dict(unscored.most_common()),
         unscored_parts=dict(parts.most_common()),
         problem=problems[0] if problems else None,
+        flags=dict(Counter(flag for one in verdicts for flag in one.flags).most_common()),
         lines=(lines := chosen.lines(results, seed) if results else []),
         missing=[name for name in chosen.parts if name not in {line.name for line in lines}] if lines else [],
         attacks=attacks,

@@ -11,7 +11,14 @@ from rewarden_server.studies.bench.bench import Bench
 from rewarden_server.studies.bench.bench_set import Line
 from rewarden_server.studies.bench.render import notes, time_text
 from rewarden_server.studies.calibration.page import attack_figure, attack_table
-from rewarden_server.studies.calibration.render import interval_text, span_text, spent_line, use_text, value_text
+from rewarden_server.studies.calibration.render import (
+    flags_text,
+    interval_text,
+    span_text,
+    spent_line,
+    use_text,
+    value_text,
+)
 from rewarden_server.studies.report.page import write
 from rewarden_server.studies.report.still import still, tile
 
@@ -31,6 +38,8 @@ def _body(found: Bench) -> Iterable[str]:
     yield f'<p class="lead">{escape(found.chosen.title)}: {found.scored:,} of {found.rows:,} rows scored</p></div>'
     if said := notes(found):
         yield f'<p class="note">{escape("; ".join(said))}</p>'
+    if found.flags:
+        yield f'<p class="note">Flags: {escape(flags_text(found.flags))}</p>'
     shown = [line for line in found.lines if line.depth < 2][:_TILES]
     tiles = (tile(line.name, value_text(line.figure, True), span_text(line.figure, True)) for line in shown)
     yield '<dl class="tiles">' + "".join(tiles) + "</dl>"

@@ -6,6 +6,7 @@ from rewarden_server.studies.bench.bench import Bench
 from rewarden_server.studies.bench.bench_set import Line
 from rewarden_server.studies.calibration.render import (
     attack_lines,
+    flags_text,
     interval_text,
     spent_line,
     unscored_text,
@@ -21,6 +22,8 @@ def table(found: Bench) -> str:
     lines = [f"set         {found.chosen.title}", f"judge       {use_text(found.use)}"]
     lines.append(f"rows        {found.rows:,}; scored {found.scored:,}")
     lines += [f"            {text}" for text in notes(found)]
+    if found.flags:
+        lines.append(f"flags       {flags_text(found.flags)}")
     if not found.scored:
         return "\n".join([*lines, *([f"            {found.problem}"] if found.problem else [])])
     lines += ["", f"{'':{_WIDTH}}{'value':>8}   95 % interval"]

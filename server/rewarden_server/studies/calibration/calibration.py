@@ -64,7 +64,7 @@ class Calibration:
     """The results. unscored: counts by (status, fault, reason). figures: by name. graded: whether there are scores
     between 0 and 1; only then do curve, bins and threshold mean anything. settings: the use with the threshold as its
     parameter, ready to paste, if it has such a parameter. rejection: below the threshold, for `cascade`. problem: the
-    feedback of an unscored verdict."""
+    feedback of an unscored verdict. flags: verdicts by flag."""
 
     use: Use
     wanted: Wanted
@@ -72,6 +72,7 @@ class Calibration:
     scored: int
     unscored: Mapping[tuple[str, str, str], int]
     problem: str | None
+    flags: Mapping[str, int]
     judged: Sequence[Judged]
     figures: Mapping[str, Figure]
     matrix: Matrix
@@ -100,6 +101,7 @@ class Calibration:
                 {"status": status, "fault": fault or None, "reason": reason or None, "rows": count}
                 for (status, fault, reason), count in self.unscored.items()
             ],
+            "flags": dict(self.flags),
             "matrix": asdict(self.matrix),
             "figures": {name: figure.to_json() for name, figure in self.figures.items()},
             "graded": self.graded,
@@ -150,6 +152,7 @@ async def calibrate(
         scored=len(scored),
         unscored=dict(Counter((one.status, one.fault or "", one.reason or "") for one in unscored).most_common()),
         problem=next((verdict.feedback for verdict in unscored if verdict.feedback), None),
+        flags=dict(Counter(flag for one in verdicts for flag in one.flags).most_common()),
         judged=scored,
         figures=figures_of(scored, len(rows), graded=graded, seed=wanted.seed),
         matrix=Matrix.of(scored),

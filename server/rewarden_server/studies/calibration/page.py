@@ -14,6 +14,7 @@ from rewarden_server.studies.calibration.calibration import Calibration, Miss
 from rewarden_server.studies.calibration.render import (
     NAMES,
     SHARES,
+    flags_text,
     span_text,
     spent_line,
     unscored_text,
@@ -46,6 +47,8 @@ def _body(found: Calibration, file: Path) -> Iterable[str]:
     if found.unscored:
         lines = "; ".join(f"{count:,} {unscored_text(*key)}" for key, count in found.unscored.items())
         yield f'<p class="note">Unscored, and not counted below: {escape(lines)}</p>'
+    if found.flags:
+        yield f'<p class="note">Flags: {escape(flags_text(found.flags))}</p>'
     yield '<dl class="tiles">' + "".join(_tile(name, found.figures[name]) for name in _TILES) + "</dl>"
     figures = _agreement(found) + _matrix(found) + _flips(found) + _length(found)
     attacks = attack_figure(found.attacks, found.targets) if found.attacks else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rewarden.commands.terminal import one_line
 from rewarden.types import Use
@@ -36,6 +36,8 @@ def table(found: Calibration) -> str:
     lines = [f"judge       {use_text(found.use)}", f"responses   {found.rows:,}; scored {found.scored:,}"]
     for (status, fault, reason), count in found.unscored.items():
         lines.append(f"            {unscored_text(status, fault, reason)}: {count:,}")
+    if found.flags:
+        lines.append(f"flags       {flags_text(found.flags)}")
     if not found.scored:
         return "\n".join(
             [*lines, *([" " * 12 + found.problem.replace("\n", "\n" + " " * 12)] if found.problem else [])]
@@ -59,6 +61,11 @@ def use_text(use: Use) -> str:
     if use.name is None:
         return "a recipe"
     return f"{use.name} {json.dumps(dict(use.params), ensure_ascii=False)}" if use.params else use.name
+
+
+def flags_text(flags: Mapping[str, int]) -> str:
+    """Returns how many verdicts have each flag: figures of a weak judge or of a fallback must not look like others."""
+    return ", ".join(f"{one_line(name)} {count:,}" for name, count in flags.items())
 
 
 def unscored_text(status: str, fault: str, reason: str) -> str:
