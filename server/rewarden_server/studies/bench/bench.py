@@ -49,8 +49,8 @@ class Bench:
     """The results. rows: how many were judged; asked: verdicts requested; left_out: rows that this verifier cannot
     judge, by part. unscored: rows by (status, fault, reason); unscored_parts: unscored rows by part. problem: the
     feedback of an unscored verdict. missing: parts of the set without a scored row, which the overall figure therefore
-    leaves out. flags: verdicts by flag. attack_note: why there are no attacks although they were requested. took_s: the time of all verdicts
-    together, without the attacks."""
+    leaves out. flags: verdicts by flag. attack_note: why there are no attacks although they were requested. took_s: the
+    time of all verdicts together, without the attacks."""
 
     chosen: BenchSet[Any]
     use: Use
