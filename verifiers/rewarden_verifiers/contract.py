@@ -16,9 +16,8 @@ cache key:
     sample     Sample           everything (orchestrators only)
     samples    list[Member]     a group verifier: an outcome (or a SampleError) per member is returned, in order
     ctx        Context          orchestrators only
-    resources       as declared      what this server's configuration provides (`sql`: its databases); `prepare` may
-    read it watch      Watch            who kills the process if a call does not return (`blocking=True`); `prepare` may
-    read it
+    resources  as declared      what the server's configuration provides (`sql`: its databases); `prepare` may read it
+    watch      Watch            kills the process if a call does not return (`blocking=True`); `prepare` may read it
 
 `def` is pure: it runs where it can be killed (`inline=True`, for built-ins that are provably cheap, on a thread of the
 server). A pure verifier that must wait for something outside, such as a database's server, declares `blocking=True`: it
@@ -37,7 +36,7 @@ from functools import lru_cache
 from typing import Any, Literal, Never, Protocol, get_type_hints
 
 from rewarden.errors import PluginError, SampleError
-from rewarden.types import Outcome, Sample, Use
+from rewarden.types import Outcome, Progress, Sample, Use
 from rewarden_verifiers.boxes import Boxes, LiveBox
 from rewarden_verifiers.chat import Judge
 from rewarden_verifiers.inference import Model
@@ -202,6 +201,9 @@ class Context(Protocol):
 class VerifierSpec:
     """Everything known about a verifier. Made by `@verifier`, or from a recipe; never by hand.
 
+    direct: judges as the function does, without awaiting anything, if every use that it requests can be judged so; for
+    orchestrators that call other verifiers and nothing else. It takes the sample, the progress, a function that
+    returns the outcome of a use, given the fields of the sample that are replaced for it, and the parameters.
     module: the module that defines the function. plugin: the module named by a plug-in's entry point, which may import
     the function from elsewhere; empty for built-in verifiers and those added by hand.
     """
@@ -234,6 +236,7 @@ class VerifierSpec:
     score_range: tuple[float, float] = (0.0, 1.0)
     bounds: Callable[[Any], tuple[float, float]] | None = None
     variant: Callable[[Any], VerifierSpec | None] | None = None
+    direct: Callable[..., Outcome] | None = None
     module: str = ""
     plugin: tuple[str, ...] = ()
     summary: str = ""
@@ -424,6 +427,24 @@ async def call_orchestrator(spec: VerifierSpec, arguments: Mapping[str, Any]) ->
             raise PluginError(f"verifier {spec.name!r} must return one outcome for each of its {len(members)} samples")
         return [one if isinstance(one, SampleError) else checked(spec, one) for one in result]
     return checked(spec, result)
+
+
+def call_direct(
+    spec: VerifierSpec,
+    sample: Sample,
+    progress: Progress | None,
+    verify: Callable[[Use, Mapping[str, Any]], Outcome],
+    params: Any,
+) -> Outcome:
+    """Judges by `VerifierSpec.direct`. Raises SampleError, and what `verify` raises beside Exceptions."""
+    assert spec.direct is not None
+    try:
+        outcome = spec.direct(sample, progress, verify, params)
+    except SampleError:
+        raise
+    except Exception as error:
+        raise PluginError(f"verifier {spec.name!r} raised {type(error).__name__}: {error}") from error
+    return checked(spec, outcome)
 
 
 def checked(spec: VerifierSpec, outcome: Any) -> Outcome:

@@ -115,11 +115,13 @@ class Planner:
         if spec.bounds is not None:
             spec = replace(spec, score_range=spec.bounds(params))
         self._check_children(spec, params, (spec.name,))
-        children = [self.bind(child).ref.fingerprint for child in spec.children(params)] if spec.children else ()
+        bound = [self.bind(child) for child in spec.children(params)] if spec.children else []
+        children = [child.ref.fingerprint for child in bound]
+        immediate = spec.inline or (spec.direct is not None and all(child.immediate for child in bound))
         resources = None if spec.resources is None else self._provided(spec.name, spec.resources)
         moved = fingerprint(spec, params, view, children, "" if resources is None else resources.fingerprint)
         ref = VerifierRef(name=spec.name, version=spec.version, fingerprint=moved)
-        return BoundUse(next(self._ids), spec, params, view, ref, resources, epoch)
+        return BoundUse(next(self._ids), spec, params, view, ref, resources, epoch, immediate)
 
     def _provided(self, name: str, declared: Callable[[], Resources]) -> Resources:
         all_resources = self._all_resources

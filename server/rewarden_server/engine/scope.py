@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
@@ -35,7 +35,15 @@ from rewarden_server.engine.work import BoundUse, Result, Waiter
 from rewarden_server.observe.telemetry.results import note_verdict, verdict_made
 from rewarden_server.observe.telemetry.span import Span, current, within, worked
 from rewarden_verifiers.boxes import LiveBox
-from rewarden_verifiers.contract import Member, Unwatched, VerifierSpec, call_orchestrator, call_prepare, call_pure
+from rewarden_verifiers.contract import (
+    Member,
+    Unwatched,
+    VerifierSpec,
+    call_direct,
+    call_orchestrator,
+    call_prepare,
+    call_pure,
+)
 from rewarden_verifiers.group.statistics import describe
 from rewarden_verifiers.view import apply_view
 
@@ -45,6 +53,10 @@ _REMEMBERED = 1024
 
 Sink = Callable[[Verdict | Group], None]
 """Receives verdicts and groups as they end."""
+
+
+class _Waits(BaseException):
+    """The work has to wait. Not an Exception, which becomes an outcome."""
 
 
 class _Pending:
@@ -150,19 +162,45 @@ class Scope:
             spec = use.spec
             if spec.group and sample.group is None:
                 raise InvalidSample(f"verifier {spec.name!r} judges groups: give the sample a 'group'", path="group")
+            if use.immediate:
+                start = time.perf_counter()
+                outcome = self._judge_now(use, resolved)
+                if outcome is not None:
+                    return make_verdict(index, sample, outcome, use.ref, Result(run_s=time.perf_counter() - start))
             if spec.orchestrates:
                 return _Pending(index, resolved, use, None)
             plan = planner.plan(use, resolved, self.header.progress)
             if plan.viewless is not None:
                 return make_verdict(index, sample, failures.viewless(plan.viewless, spec), use.ref)
-            if not spec.inline:
-                return _Pending(index, resolved, use, plan)
-            start = time.perf_counter()
-            outcome = run_inline(plan)
-            return make_verdict(index, sample, outcome, use.ref, Result(run_s=time.perf_counter() - start))
+            return _Pending(index, resolved, use, plan)
         except Exception as error:  # noqa: BLE001 - named in failures.py; a bad row must not cost its neighbours
             ref = use.ref if use is not None else None
             return make_verdict(index, sample, failures.outcome_of(error), ref)
+
+    def _judge_now(self, use: BoundUse, sample: Sample) -> Outcome | None:
+        """Returns the outcome of an immediate use on a resolved sample, computed on this thread. None if a recipe calls
+        what is not immediate after all, which can depend on the sample. Raises SampleError."""
+        try:
+            return self._judged(use, sample)
+        except _Waits:
+            return None
+
+    def _judged(self, use: BoundUse, sample: Sample) -> Outcome:
+        spec = use.spec
+        if spec.inline:
+            plan = self.parts.planner.plan(use, sample, self.header.progress)
+            return run_inline(plan) if plan.viewless is None else failures.viewless(plan.viewless, spec)
+
+        def verify(part: Use, fields: Mapping[str, Any]) -> Outcome:
+            try:
+                bound = self.bind(part)
+                if not bound.immediate:
+                    raise _Waits
+                return self._judged(bound, replace(sample, **fields) if fields else sample)
+            except Exception as error:  # noqa: BLE001 - named in failures.py; a recipe may fall back
+                return failures.outcome_of(error)
+
+        return call_direct(spec, as_judged(sample), self.header.progress, verify, use.params)
 
     def bind(self, use: Use) -> BoundUse:
         """Returns the bound use. Samples mostly share one use object, as do the evaluations of a recipe, so it is

@@ -18,7 +18,8 @@ class BoundUse:
     """A use, resolved and validated once, which every sample with that use shares.
 
     `id` is its name among the workers; `resources` are the verifier's resources from the server's configuration;
-    `epoch` is how often any resources had changed before.
+    `epoch` is how often any resources had changed before. `immediate`: the verdict waits for nothing, because the
+    verifier and all that it calls are inline.
     """
 
     id: int
@@ -28,6 +29,7 @@ class BoundUse:
     ref: VerifierRef
     resources: Any = None
     epoch: int = 0
+    immediate: bool = False
 
 
 @dataclass(slots=True, eq=False)

@@ -56,6 +56,10 @@ class _Part:
             self.passes = self.score is not None and self.score >= outcome.range[1]
 
 
+async def _gathered(*parts: Awaitable[_Part]) -> list[_Part | BaseException]:
+    return await asyncio.gather(*parts, return_exceptions=True)
+
+
 class Shared:
     """Data that do not depend on the sample, made once for samples with the same parameters and progress.
 
@@ -82,12 +86,20 @@ class Shared:
 class Run:
     """The evaluation of a recipe for one sample. Made for one `outcome()`. on_step: gets its steps."""
 
-    def __init__(self, shared: Shared, sample: Sample, verify: Verify, on_step: OnStep | None = None) -> None:
+    def __init__(
+        self,
+        shared: Shared,
+        sample: Sample,
+        verify: Verify,
+        on_step: OnStep | None = None,
+        together: Callable[..., Awaitable[list[_Part | BaseException]]] = _gathered,
+    ) -> None:
         self._shared = shared
         self._recipe = shared.recipe
         self._sample = sample
         self._verify = verify
         self._on_step = on_step
+        self._together = together
         self._parts: dict[str, _Part] = {}
         self._shaped: dict[str, Component] = {}
         self._shaping: dict[str, Any] = {}
@@ -248,7 +260,7 @@ class Run:
         else:
             # All of them are certainly needed, and independent of each other.
             # If one fails, the others must not keep running unobserved: await all, then raise.
-            parts = await asyncio.gather(*(self._judge(name) for name in names), return_exceptions=True)
+            parts = await self._together(*(self._judge(name) for name in names))
         for name, part in zip(names, parts, strict=True):
             if isinstance(part, BaseException):
                 raise part

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from typing import Any, TypeVar
 
 from rewarden.errors import SampleError
 from rewarden.types import Outcome, Progress, Sample, Use
@@ -12,6 +12,8 @@ from rewarden_verifiers.contract import Context, Member
 from rewarden_verifiers.recipes.evaluate import Run, Shared
 from rewarden_verifiers.recipes.model import Candidate, Recipe
 from rewarden_verifiers.recipes.step import OnStep
+
+T = TypeVar("T")
 
 Groups = Mapping[tuple[str | int, ...], bool]
 """For the path of each candidate: whether it judges groups."""
@@ -29,6 +31,42 @@ def for_samples(recipe: Recipe, on_step: OnStep | None = None) -> Callable[..., 
         return await Run(shared_by(params, progress), sample, verify, on_step).outcome()
 
     return judge
+
+
+def directly(recipe: Recipe) -> Callable[..., Outcome]:
+    """Returns `VerifierSpec.direct` of a recipe all of whose components judge single samples."""
+
+    shared_by = _sharing(recipe)
+
+    def judge(
+        sample: Sample,
+        progress: Progress | None,
+        verify: Callable[[Use, Mapping[str, Any]], Outcome],
+        params: Any = None,
+    ) -> Outcome:
+        async def verified(candidate: Candidate, use: Use) -> Outcome:
+            return verify(use, _own_fields(candidate, sample))
+
+        run = Run(shared_by(params, progress), sample, verified, together=_in_turn).outcome()
+        try:
+            run.send(None)  # to its end: nothing in it waits
+        except StopIteration as end:
+            outcome: Outcome = end.value
+            return outcome
+        raise RuntimeError("a component waits")
+
+    return judge
+
+
+async def _in_turn(*parts: Coroutine[Any, Any, T]) -> list[T | BaseException]:
+    """Like `asyncio.gather`, for parts that wait for nothing."""
+    ends: list[T | BaseException] = []
+    for part in parts:
+        try:
+            ends.append(await part)
+        except Exception as error:  # noqa: BLE001 - whoever asked for the parts raises it
+            ends.append(error)
+    return ends
 
 
 def for_groups(

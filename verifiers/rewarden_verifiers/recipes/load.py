@@ -217,6 +217,7 @@ def _spec(
         orchestrates=True,
         group=group,
         inline=False,
+        direct=None if group or on_step is not None else judge.directly(recipe),
         graded=not score_itself or any(spec.graded for spec in specs),
         determinism=max((spec.determinism for spec in specs), key=_DETERMINISM.index, default="exact"),
         requires=tuple(sorted({need for spec in specs for need in spec.requires})),
