@@ -95,7 +95,7 @@ def test_a_link_that_leads_out_is_refused(tmp_path: Path, target: str) -> None:
         ({"framework": "junit"}, "reference.report"),
         ({"timeout_s": 0}, "reference.timeout_s"),
         ({"test_patch": "no diff"}, "reference.test_patch"),
-        ({"patch": "--- a/x\n+++ b/x\n@@ -1 +1,9 @@\n-a\n+b\n"}, "reference.patch"),
+        ({"patch": "--- a/x\n+++ b/x\n@@ here @@\n-a\n+b\n"}, "reference.patch"),
     ],
 )
 def test_a_row_that_cannot_be_read_names_the_field(changed: dict[str, Any], path: str) -> None:
