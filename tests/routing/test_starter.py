@@ -55,9 +55,10 @@ QA = {"<answer>paris.</answer>": 1.0, "<answer>Rome</answer>": 0.0, "Paris": 0.0
 ARC = {"<answer>[[1, 2],\n [3, 4]]</answer>": 1.0, "<answer>[[1, 2], [3, 5]]</answer>": 0.0, "[[1, 2], [3, 4]]": 0.0}
 
 CITIES = {"tables": {"city": {"columns": ["name", "people"], "rows": [["Lyon", 520000], ["Pisa", 90000]]}}}
-TACTICS = "<think>\n```tactics\nintro hp _\n```\nand then\n```tactics\nexact hp\n```\n</think>"
-FIRST = "```lean4\ntheorem k (p q : Prop) : p → q → p := fun hp _ => hp\n```"
-SECOND = "```lean4\ntheorem k (p q : Prop) : p → q → p := fun _ hq => hq\n```"
+BY_FIRST = "theorem k (p q : Prop) : p → q → p := fun hp _ => hp"
+BY_SECOND = "theorem k (p q : Prop) : p → q → p := fun _ hq => hq"
+TACTICS = f"<think>\n```tactics\n{BY_FIRST}\n```\nor else\n```tactics\n{BY_SECOND}\n```\n</think>"
+FIRST, SECOND = f"```lean4\n{BY_FIRST}\n```", f"```lean4\n{BY_SECOND}\n```"
 LARGE, SMALL = "SELECT name FROM city WHERE people >= 500000", "SELECT name FROM city WHERE people < 500000"
 
 ROWS = [
