@@ -39,9 +39,10 @@ async def judged(engine: Engine, response: str, reference: Mapping[str, Any] = R
 
 
 @pytest.mark.needs_server
+@pytest.mark.parametrize("name", ["re_form", pytest.param("dafny", marks=pytest.mark.slow)])
 @pytest.mark.asyncio(loop_scope="module")
-async def test_the_cases_hold(engine: Engine) -> None:
-    assert await failed_cases(engine, "dafny", "re_form") == []
+async def test_the_cases_hold(name: str, engine: Engine) -> None:
+    assert await failed_cases(engine, name) == []
 
 
 WORK = "{:timeLimit 30} {:timeLimitMultiplier 2} {:vcs_split_on_every_assert} {:isolate_assertions}"
@@ -119,15 +120,19 @@ ATTACKS: dict[str, tuple[str, str]] = {
     ),
 }
 
+SOME = ("a lemma without a body", "recursion without an end", "a promise of less", "a false assertion")
+"""Attacks of different kinds, for the quick run."""
+
 
 @pytest.mark.needs_server
+@pytest.mark.parametrize("names", [SOME, pytest.param(tuple(ATTACKS), marks=pytest.mark.slow)], ids=["some", "all"])
 @pytest.mark.asyncio(loop_scope="module")
-async def test_an_attack_earns_nothing_and_its_twin_all(engine: Engine) -> None:
+async def test_an_attack_earns_nothing_and_its_twin_all(names: tuple[str, ...], engine: Engine) -> None:
     async def pair(name: str) -> tuple[str, Any, Any]:
         attack, twin = ATTACKS[name]
         return name, (await judged(engine, attack)).score, (await judged(engine, twin)).score
 
-    found = await asyncio.gather(*map(pair, ATTACKS))
+    found = await asyncio.gather(*map(pair, names))
     assert [one for one in found if one[1:] != (0.0, 1.0)] == []
 
 

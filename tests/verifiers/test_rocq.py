@@ -235,15 +235,19 @@ ATTACKS: dict[str, tuple[str, str]] = {
     "a file": (proof('Load "/etc/passwd".'), proof("(* Load *)")),
 }
 
+SOME = tuple(ATTACKS)[::5]
+"""Every fifth attack, for the quick run."""
+
 
 @pytest.mark.needs_server
+@pytest.mark.parametrize("names", [SOME, pytest.param(tuple(ATTACKS), marks=pytest.mark.slow)], ids=["some", "all"])
 @pytest.mark.asyncio(loop_scope="module")
-async def test_an_attack_earns_nothing_and_its_twin_all(engine: Engine) -> None:
+async def test_an_attack_earns_nothing_and_its_twin_all(names: tuple[str, ...], engine: Engine) -> None:
     async def pair(name: str) -> tuple[str, Any, Any]:
         attack, twin = ATTACKS[name]
         return name, (await judged(engine, attack)).score, (await judged(engine, twin)).score
 
-    found = await asyncio.gather(*map(pair, ATTACKS))
+    found = await asyncio.gather(*map(pair, names))
     assert [one for one in found if one[1:] != (0.0, 1.0)] == []
 
 
