@@ -309,6 +309,12 @@ def test_work_that_grows_with_the_square_of_a_list_is_ended(text: str) -> None:
         Expression(text, SCOPE).value(LONG)
 
 
+def test_half_of_a_surrogate_pair_matches_what_any_sign_does() -> None:
+    known = {"sample": {"metadata": {"text": "20\ud80019"}}}
+    for pattern, value in (("^20.19$", True), ("2019", False)):
+        assert Expression(f"sample.metadata.text.matches('{pattern}')", SCOPE).value(known) is value
+
+
 def test_a_hundred_thousand_items_are_within_the_bound() -> None:
     assert Expression("sample.metadata.list.all(x, x >= 0.0 && x < 1e6)", SCOPE).value(LONG) is True
 
