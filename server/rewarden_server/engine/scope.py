@@ -274,11 +274,11 @@ class Scope:
                 return failures.viewless(plan.viewless, spec)
             outcome: Outcome = await call_orchestrator(spec, plan.arguments)
             return outcome
+        if spec.inline:
+            return self._judged(use, sample)
         plan = self.parts.planner.plan(use, sample, self.header.progress)
         if plan.viewless is not None:
             return failures.viewless(plan.viewless, spec)
-        if spec.inline:
-            return run_inline(plan)
         result = await self.work(plan)
         assert result.outcome is not None
         if not result.cached:

@@ -131,7 +131,7 @@ def _own_fields(candidate: Candidate, sample: Sample) -> dict[str, Any]:
     """Returns the fields of the sample that are replaced for this candidate: the reference, if the candidate has its
     own.
     """
-    if candidate.reference is None or not candidate.has_reference(sample):
+    if candidate.reference is None:
         return {}
     root, key = candidate.reference
     return {"reference": getattr(sample, root)[key]}
